@@ -1,0 +1,1 @@
+#include "CForwardingFloor.h"

@@ -1,0 +1,3 @@
+#ifndef PARLOR_CCODECS_H
+#define PARLOR_CCODECS_H
+#endif

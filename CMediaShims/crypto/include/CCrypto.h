@@ -1,0 +1,3 @@
+#ifndef PARLOR_CCRYPTO_H
+#define PARLOR_CCRYPTO_H
+#endif

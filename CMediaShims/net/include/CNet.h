@@ -1,0 +1,3 @@
+#ifndef PARLOR_CNET_H
+#define PARLOR_CNET_H
+#endif

@@ -1,0 +1,3 @@
+#ifndef PARLOR_CWEB_H
+#define PARLOR_CWEB_H
+#endif

@@ -1,0 +1,146 @@
+// swift-tools-version: 6.2
+
+// The import law: arrows point down only. `tools/check-imports` enforces this table.
+//
+//   target          may import
+//   MediaWire       the standard library
+//   MediaContract   MediaWire
+//   MediaTransport  MediaWire, MediaContract, CCrypto
+//   MediaSwitch     MediaWire, MediaContract, MediaTransport
+//   MediaEngine     MediaSwitch, MediaTransport, MediaContract, MediaWire, CNet
+//   RoomControl     MediaContract, MediaWire (SDP), CCrypto (HMAC)
+//   WebTransport    CWeb
+//   RoomService     RoomControl, WebTransport, MediaContract, MediaWire
+//   ParlorNode      RoomService, RoomControl, MediaEngine, WebTransport, MediaContract, MediaWire, CYAML
+//   ClientEngine    MediaTransport, MediaContract, MediaWire, CNet
+//   MediaCodecs     MediaWire, CCodecs
+//   MediaLoad       ClientEngine, MediaCodecs, WebTransport, MediaContract, MediaWire
+//   parlor          ParlorNode
+//   parlor-load     MediaLoad
+
+import PackageDescription
+
+let language: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+]
+
+/// The media path: cross-module inlining, and no dynamic exclusivity checks (bounds and overflow traps stay on).
+let mediaPath: [SwiftSetting] = language + [
+    .unsafeFlags(["-cross-module-optimization"], .when(configuration: .release)),
+    .unsafeFlags(["-enforce-exclusivity=unchecked"]),
+]
+
+let package = Package(
+    name: "parlor",
+    products: [
+        .executable(name: "parlor", targets: ["parlor"]),
+        .executable(name: "parlor-load", targets: ["parlor-load"]),
+    ],
+    targets: [
+        // C and C++ shims
+        .target(name: "CNet", path: "CMediaShims/net"),
+        .target(
+            name: "CCrypto", path: "CMediaShims/crypto",
+            linkerSettings: [.linkedLibrary("srtp2"), .linkedLibrary("crypto")]),
+        .target(
+            name: "CCodecs", path: "CMediaShims/codecs",
+            linkerSettings: [.linkedLibrary("opus"), .linkedLibrary("vpx")]),
+        .target(
+            name: "CWeb", path: "CMediaShims/web",
+            cxxSettings: [.unsafeFlags(["-O2"])],
+            linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+        .systemLibrary(name: "CYAML", path: "CMediaShims/yaml", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
+
+        // Media path
+        .target(name: "MediaWire", swiftSettings: mediaPath),
+        .target(name: "MediaContract", dependencies: ["MediaWire"], swiftSettings: mediaPath),
+        .target(
+            name: "MediaTransport", dependencies: ["MediaWire", "MediaContract", "CCrypto"], swiftSettings: mediaPath),
+        .target(
+            name: "MediaSwitch", dependencies: ["MediaWire", "MediaContract", "MediaTransport"],
+            swiftSettings: mediaPath),
+        .target(
+            name: "MediaEngine",
+            dependencies: ["MediaSwitch", "MediaTransport", "MediaContract", "MediaWire", "CNet"],
+            swiftSettings: mediaPath),
+
+        // Control path
+        .target(
+            name: "RoomControl", dependencies: ["MediaContract", "MediaWire", "CCrypto"], swiftSettings: language),
+        .target(name: "WebTransport", dependencies: ["CWeb"], swiftSettings: language),
+        .target(
+            name: "RoomService", dependencies: ["RoomControl", "WebTransport", "MediaContract", "MediaWire"],
+            swiftSettings: language),
+        .target(
+            name: "ParlorNode",
+            dependencies: [
+                "RoomService", "RoomControl", "MediaEngine", "WebTransport", "MediaContract", "MediaWire", "CYAML",
+            ],
+            swiftSettings: language),
+
+        // Clients
+        .target(
+            name: "ClientEngine", dependencies: ["MediaTransport", "MediaContract", "MediaWire", "CNet"],
+            swiftSettings: mediaPath),
+        .target(name: "MediaCodecs", dependencies: ["MediaWire", "CCodecs"], swiftSettings: mediaPath),
+        .target(
+            name: "MediaLoad",
+            dependencies: ["ClientEngine", "MediaCodecs", "WebTransport", "MediaContract", "MediaWire"],
+            swiftSettings: language),
+
+        // Programs
+        .executableTarget(name: "parlor", dependencies: ["ParlorNode"], swiftSettings: language),
+        .executableTarget(name: "parlor-load", dependencies: ["MediaLoad"], swiftSettings: language),
+
+        // Benchmarks
+        .target(
+            name: "CForwardingFloor", path: "Benchmarks/CForwardingFloor",
+            cSettings: [.unsafeFlags(["-O2"])],
+            linkerSettings: [.linkedLibrary("crypto"), .linkedLibrary("srtp2")]),
+        .executableTarget(
+            name: "parlor-bench",
+            dependencies: [
+                "CForwardingFloor", "MediaEngine", "MediaSwitch", "MediaTransport", "MediaContract", "MediaWire", "CNet",
+                "CAllocationCounter",
+            ],
+            path: "Benchmarks/Forwarding", swiftSettings: mediaPath),
+
+        // Tests
+        .target(name: "CAllocationCounter", path: "Tests/Support/CAllocationCounter"),
+        .target(
+            name: "MediaTestKit",
+            dependencies: ["MediaSwitch", "MediaTransport", "MediaContract", "MediaWire"],
+            path: "Tests/Support/MediaTestKit", swiftSettings: mediaPath),
+        .testTarget(name: "MediaWireTests", dependencies: ["MediaWire"], swiftSettings: language),
+        .testTarget(
+            name: "MediaTransportTests", dependencies: ["MediaTransport", "MediaContract", "MediaWire", "CCrypto"],
+            swiftSettings: language),
+        .testTarget(
+            name: "MediaSwitchTests",
+            dependencies: [
+                "MediaSwitch", "MediaTransport", "MediaContract", "MediaWire", "MediaTestKit", "CAllocationCounter",
+            ],
+            swiftSettings: language),
+        .testTarget(
+            name: "MediaEngineTests", dependencies: ["MediaEngine", "MediaContract", "MediaWire", "MediaTransport", "CNet"],
+            swiftSettings: language),
+        .testTarget(
+            name: "RoomControlTests", dependencies: ["RoomControl", "MediaContract", "MediaWire"],
+            swiftSettings: language),
+        .testTarget(name: "WebTransportTests", dependencies: ["WebTransport"], swiftSettings: language),
+        .testTarget(
+            name: "RoomServiceTests",
+            dependencies: ["RoomService", "RoomControl", "WebTransport", "MediaContract", "MediaWire"],
+            swiftSettings: language),
+        .testTarget(name: "ParlorNodeTests", dependencies: ["ParlorNode"], swiftSettings: language),
+        .testTarget(
+            name: "ClientEngineTests",
+            dependencies: ["ClientEngine", "MediaTransport", "MediaContract", "MediaWire"], swiftSettings: language),
+        .testTarget(name: "MediaCodecsTests", dependencies: ["MediaCodecs", "MediaWire"], swiftSettings: language),
+        .testTarget(name: "EndToEndTests", dependencies: ["WebTransport"], swiftSettings: language),
+    ],
+    cLanguageStandard: .gnu11,
+    cxxLanguageStandard: .cxx17
+)

@@ -1,0 +1,139 @@
+public import MediaWire
+
+/// What the control plane asks of one worker. Commands are applied in the order they were posted, before any datagram
+/// that arrived after them. A command that names something unknown does nothing (it was removed meanwhile).
+package enum MediaCommand: Sendable {
+    case addPeer(PeerID, isolation: IsolationKey)
+    /// Ends everything of the peer: subscriptions, tracks, transports, waiting packets. Its plain transports say BYE first.
+    /// Answered by `MediaEvent.removed`, also when the peer is unknown.
+    case removePeer(PeerID, ticket: RemovalTicket)
+    case addTransport(TransportSpec)
+    /// Ends the transport with its tracks and subscriptions, after an RTCP BYE if it is a plain one.
+    case removeTransport(TransportID)
+    case addTrack(TrackSpec)
+    case removeTrack(TrackID)
+    case subscribe(SubscriptionSpec)
+    case unsubscribe(SubscriptionID)
+    /// Asks for `MediaEvent.snapshot` with the same number.
+    case snapshot(UInt64)
+}
+
+/// Which RTCP feedback was negotiated for an m-line (RFC 4585, section 4.2; RFC 5104, section 7).
+package struct FeedbackSet: OptionSet, Hashable, Sendable {
+    package let rawValue: UInt8
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
+    package static let nack = FeedbackSet(rawValue: 1)
+    package static let pli = FeedbackSet(rawValue: 2)
+    package static let fir = FeedbackSet(rawValue: 4)
+    package static let all: FeedbackSet = [.nack, .pli, .fir]
+}
+
+/// A transport whose keys were exchanged in signalling (SDES, RFC 4568): a plain SRTP leg.
+package struct TransportSpec: Sendable {
+    /// How the transport learns where its peer is.
+    package enum Remote: Sendable {
+        /// A sending leg: the first address from which an authentic packet comes, for good.
+        case latched
+        /// A receiving leg: the given addresses, until an authentic packet comes from another.
+        case known(rtp: TransportAddress, rtcp: TransportAddress)
+    }
+
+    package var id: TransportID
+    package var peer: PeerID
+    /// Where RTP comes in and goes out.
+    package var socket: SocketID
+    /// Where RTCP comes in and goes out; the same as `socket` when muxed (RFC 5761).
+    package var rtcpSocket: SocketID
+    /// Opens what the peer sends.
+    package var inbound: SRTPMasterKey
+    /// Seals what we send.
+    package var outbound: SRTPMasterKey
+    package var remote: Remote
+    /// The SSRC under which our receiver reports and feedback leave on this transport.
+    package var localSSRC: UInt32
+    /// The CNAME in our SDES (RFC 3550, section 6.5.1).
+    package var cname: String
+    /// After this long without an authentic packet: `MediaEvent.transportSilent`, once. `nil`: never.
+    package var silenceLimit: MediaDuration?
+    /// Reports are compound (RFC 3550, section 6.1) unless reduced size was negotiated (RFC 5506).
+    package var reducedSizeRTCP: Bool
+
+    package init(
+        id: TransportID, peer: PeerID, socket: SocketID, rtcpSocket: SocketID, inbound: SRTPMasterKey,
+        outbound: SRTPMasterKey, remote: Remote, localSSRC: UInt32, cname: String,
+        silenceLimit: MediaDuration? = nil, reducedSizeRTCP: Bool = false
+    ) {
+        self.id = id
+        self.peer = peer
+        self.socket = socket
+        self.rtcpSocket = rtcpSocket
+        self.inbound = inbound
+        self.outbound = outbound
+        self.remote = remote
+        self.localSSRC = localSSRC
+        self.cname = cname
+        self.silenceLimit = silenceLimit
+        self.reducedSizeRTCP = reducedSizeRTCP
+    }
+}
+
+/// A track that a transport publishes: how its packets are recognised, and what they carry.
+package struct TrackSpec: Sendable {
+    package var id: TrackID
+    package var transport: TransportID
+    package var codec: Codec
+    package var payloadType: UInt8
+    /// SSRCs that the offer declared (`a=ssrc`); others are bound by MID, else by payload type, and then stay.
+    package var ssrcs: [UInt32]
+    package var mid: String?
+    package var extensions: [HeaderExtensionMapping]
+    package var feedback: FeedbackSet
+
+    package init(
+        id: TrackID, transport: TransportID, codec: Codec, payloadType: UInt8, ssrcs: [UInt32] = [],
+        mid: String? = nil, extensions: [HeaderExtensionMapping] = [], feedback: FeedbackSet = []
+    ) {
+        self.id = id
+        self.transport = transport
+        self.codec = codec
+        self.payloadType = payloadType
+        self.ssrcs = ssrcs
+        self.mid = mid
+        self.extensions = extensions
+        self.feedback = feedback
+    }
+}
+
+/// A track on its way to a transport, with the numbers that the subscriber was told.
+package struct SubscriptionSpec: Sendable {
+    package var id: SubscriptionID
+    package var track: TrackID
+    package var transport: TransportID
+    package var ssrc: UInt32
+    package var payloadType: UInt8
+    /// The first sequence number sent: 0...32767, so that the rollover counter is 0 for certain (RFC 3711, section 3.3.1).
+    package var firstSequence: UInt16
+    /// Added to the publisher's timestamps.
+    package var timestampOffset: UInt32
+    package var extensions: [HeaderExtensionMapping]
+    /// Written into the MID extension where `extensions` has one.
+    package var mid: String?
+    package var feedback: FeedbackSet
+
+    package init(
+        id: SubscriptionID, track: TrackID, transport: TransportID, ssrc: UInt32, payloadType: UInt8,
+        firstSequence: UInt16, timestampOffset: UInt32, extensions: [HeaderExtensionMapping] = [], mid: String? = nil,
+        feedback: FeedbackSet = []
+    ) {
+        self.id = id
+        self.track = track
+        self.transport = transport
+        self.ssrc = ssrc
+        self.payloadType = payloadType
+        self.firstSequence = firstSequence
+        self.timestampOffset = timestampOffset
+        self.extensions = extensions
+        self.mid = mid
+        self.feedback = feedback
+    }
+}
