@@ -1,5 +1,3 @@
-public import MediaWire
-
 /// Names that the control plane gives to things in the media plane. It counts them up and never uses one twice, so an
 /// answer can leave before the worker has seen the command, and a late command for a removed thing finds nothing.
 package protocol MediaIdentifier: Hashable, Sendable, CustomStringConvertible {

@@ -1,4 +1,4 @@
-public import MediaWire
+package import MediaWire
 
 /// What the control plane asks of one worker. Commands are applied in the order they were posted, before any datagram
 /// that arrived after them. A command that names something unknown does nothing (it was removed meanwhile).

@@ -1,4 +1,4 @@
-public import MediaWire
+package import MediaWire
 
 /// What one worker reports to the control plane. The events of a batch go out together, in order.
 package enum MediaEvent: Sendable {
