@@ -212,8 +212,8 @@ struct ConfigurationLoaderTests {
             "p.yaml:5: apps[1].id: \"a\" is the id of apps[0] too"
         ),
         (
-            "  - id: b\n    accessKey: key\n    secret: long-enough", 2,
-            "p.yaml:5: apps[1].accessKey: \"key\" is the key of"
+            "  - id: b\n    accessKey: key\n    secret: other-secret", 2,
+            "p.yaml:5: apps[1].secret: the access key \"key\" has another secret in apps[0]"
         ),
     ])
     func valuesThatClashAreRefused(text: String, cores: Int, message: String) {
@@ -229,6 +229,11 @@ struct ConfigurationLoaderTests {
             base: NodeConfiguration(), file: nil, environment: [:], flags: [:], machine: .init(cores: 1),
             requiresApps: false)
         #expect(lenient.configuration.apps.isEmpty)
+    }
+
+    @Test func appsMayShareAKey() throws {
+        let loaded = try load(Self.apps + "  - {id: b, accessKey: key, secret: long-enough}\n")
+        #expect(loaded.configuration.apps.map(\.id) == ["a", "b"])
     }
 
     @Test func secretsAreInNoMessage() {

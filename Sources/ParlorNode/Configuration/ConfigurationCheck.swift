@@ -88,20 +88,21 @@ struct ConfigurationCheck {
                 ))
         }
         var ids: [String: Int] = [:]
-        var keys: [String: Int] = [:]
+        // Apps may share an access key; but a key has one secret.
+        var secrets: [String: (secret: String, index: Int)] = [:]
         for (index, app) in configuration.apps.enumerated() {
             let origin = origins["apps[\(index)]"] ?? origins["apps"] ?? .builtIn
             if let before = ids.updateValue(index, forKey: app.id) {
                 problems.append(
-                    ConfigurationProblem(
-                        origin, key: "apps[\(index)].id", "\"\(app.id)\" is the id of apps[\(before)] too"))
+                    ConfigurationProblem(origin, key: "apps[\(index)].id", "\"\(app.id)\" is the id of apps[\(before)] too"))
             }
-            if let before = keys.updateValue(index, forKey: app.accessKey) {
+            if let before = secrets[app.accessKey], before.secret != app.secret {
                 problems.append(
                     ConfigurationProblem(
-                        origin, key: "apps[\(index)].accessKey",
-                        "\"\(app.accessKey)\" is the key of apps[\(before)] too"))
+                        origin, key: "apps[\(index)].secret",
+                        "the access key \"\(app.accessKey)\" has another secret in apps[\(before.index)]"))
             }
+            secrets[app.accessKey] = (app.secret, index)
         }
         return problems
     }
