@@ -1,6 +1,7 @@
 /// Base64 with the standard alphabet (RFC 4648, section 4), as `a=crypto` carries keys.
 package enum Base64 {
-    private static let alphabet: [UInt8] = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+    private static let alphabet: [UInt8] = Array(
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
     /// The text of the bytes, padded with `=`.
     package static func encode(_ bytes: [UInt8]) -> String {

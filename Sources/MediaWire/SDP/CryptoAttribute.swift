@@ -119,7 +119,9 @@ extension SRTPMasterKey {
     package var inlineText: String { Base64.encode(key + salt) }
 
     /// A fresh key. The generator must be the system's wherever the key protects anything.
-    package static func random(profile: SRTPProfile, using generator: inout some RandomNumberGenerator) -> SRTPMasterKey? {
+    package static func random(profile: SRTPProfile, using generator: inout some RandomNumberGenerator)
+        -> SRTPMasterKey?
+    {
         func bytes(_ count: Int, _ generator: inout some RandomNumberGenerator) -> [UInt8] {
             var result: [UInt8] = []
             for _ in 0..<count { result.append(UInt8.random(in: 0...255, using: &generator)) }

@@ -37,7 +37,8 @@ package struct RTPMap: Hashable, Sendable {
         else {
             throw SDPError(
                 line: attribute.line,
-                reason: "a=rtpmap is a payload type of 0 to 127, a space, and NAME/CLOCKRATE, not \(attribute.text.quoted)")
+                reason:
+                    "a=rtpmap is a payload type of 0 to 127, a space, and NAME/CLOCKRATE, not \(attribute.text.quoted)")
         }
         if parts.count == 3 {
             guard let channels = parts[2].decimal(as: UInt8.self) else {
@@ -260,7 +261,8 @@ package struct Fingerprint: Hashable, Sendable {
         bytes = []
         for part in words[1].parts(at: SDPText.colon) {
             guard part.utf8.count == 2, part.isToken, let byte = UInt8(part, radix: 16), part.utf8.first != 0x2B else {
-                throw SDPError(line: attribute.line, reason: "a=fingerprint is pairs of hexadecimal digits with : between")
+                throw SDPError(
+                    line: attribute.line, reason: "a=fingerprint is pairs of hexadecimal digits with : between")
             }
             bytes.append(byte)
         }
@@ -278,7 +280,8 @@ package struct RestrictionID: Hashable, Sendable {
         guard attribute.name == "rid" else { return nil }
         let words = attribute.text.words
         guard words.count >= 2, words[0].isToken, words[1] == "send" || words[1] == "recv" else {
-            throw SDPError(line: attribute.line, reason: "a=rid is an id, then send or recv, not \(attribute.text.quoted)")
+            throw SDPError(
+                line: attribute.line, reason: "a=rid is an id, then send or recv, not \(attribute.text.quoted)")
         }
         id = String(words[0])
         isSend = words[1] == "send"
@@ -317,7 +320,8 @@ package struct Simulcast: Hashable, Sendable {
             case "send": send = streams
             case "recv": receive = streams
             default:
-                throw SDPError(line: attribute.line, reason: "a=simulcast has neither send nor recv in \(words[index].quoted)")
+                throw SDPError(
+                    line: attribute.line, reason: "a=simulcast has neither send nor recv in \(words[index].quoted)")
             }
         }
     }

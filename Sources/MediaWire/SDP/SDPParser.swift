@@ -63,7 +63,11 @@ extension SessionDescription {
                 throw SDPError(line: line, reason: "\(name.quoted) is no name of an attribute")
             }
             let attribute = SDPAttribute(String(name.trimmed), rest.map { String($0.trimmed) }, line: line)
-            if media.isEmpty { attributes.append(attribute) } else { media[media.count - 1].attributes.append(attribute) }
+            if media.isEmpty {
+                attributes.append(attribute)
+            } else {
+                media[media.count - 1].attributes.append(attribute)
+            }
         case UInt8(ascii: "c"):
             let connection = try SDPConnection(words: value.words, line: line)
             let twice = SDPError(line: line, reason: "a second c= line in one section")
@@ -140,7 +144,9 @@ extension SessionDescription {
         guard length.contains(bytes.count) else {
             throw SDPError(
                 line: attribute.line,
-                reason: "a=\(attribute.name) has \(length.lowerBound) to \(length.upperBound) characters, not \(bytes.count)")
+                reason:
+                    "a=\(attribute.name) has \(length.lowerBound) to \(length.upperBound) characters, not \(bytes.count)"
+            )
         }
         let allowed = bytes.allSatisfy {
             switch $0 {

@@ -41,7 +41,8 @@ package enum Negotiator {
         case .webRTC:
             throw NegotiationError(
                 .notSupportedYet, line: session.media.first { isWebRTC($0) }?.line,
-                reason: "WebRTC offers (UDP/TLS/RTP/SAVPF) are not supported yet; use RTP/SAVP or RTP/SAVPF with a=crypto")
+                reason:
+                    "WebRTC offers (UDP/TLS/RTP/SAVPF) are not supported yet; use RTP/SAVP or RTP/SAVPF with a=crypto")
         }
     }
 

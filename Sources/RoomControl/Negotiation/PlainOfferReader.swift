@@ -247,7 +247,8 @@ private struct PlainOfferReader {
             guard case .usable(let line) = states[index] else { continue }
             let media = session.media[index]
             if media.port == 0 {
-                states[index] = .refused("it is bundle-only, and no m-line of its bundle has a=rtcp-mux and a usable key")
+                states[index] = .refused(
+                    "it is bundle-only, and no m-line of its bundle has a=rtcp-mux and a usable key")
                 continue
             }
             switch try ownTransport(media) {
@@ -293,7 +294,8 @@ private struct PlainOfferReader {
         if media.rtcpMux { return .known(rtp: rtp, rtcp: rtp) }
         guard let rtcp = media.rtcp else {
             guard let port = UInt16(exactly: Int(media.port) + 1) else {
-                throw NegotiationError(.notAcceptable, line: media.line, reason: "there is no port next to 65535 for RTCP")
+                throw NegotiationError(
+                    .notAcceptable, line: media.line, reason: "there is no port next to 65535 for RTCP")
             }
             return .known(rtp: rtp, rtcp: rtp.with(port: port))
         }
