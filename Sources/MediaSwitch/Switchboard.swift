@@ -53,6 +53,10 @@ package struct Switchboard: ~Copyable {
         return events
     }
 
+    /// Plain sockets whose last transport is gone since the last call; the worker closes them after the flush that carried
+    /// their BYE.
+    package mutating func takeClosedSockets() -> [SocketID] { [] }
+
     /// Counted by the worker: drops that only the kernel's side sees.
     package mutating func countDrop(_ reason: DropReason, _ n: UInt64) {}
 }
