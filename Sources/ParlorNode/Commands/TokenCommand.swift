@@ -26,7 +26,7 @@ enum TokenCommand {
     }
 
     /// Seconds, or a number with a unit; up to ten years.
-    private static func lifetime(_ text: String) throws(UsageError) -> Duration {
+    static func lifetime(_ text: String) throws(UsageError) -> Duration {
         let longest = Duration.seconds(10 * 366 * 86_400)
         let withUnit = Numbers.whole(text) == nil ? text : text + "s"
         do throws(ValueComplaint) {
