@@ -4,6 +4,7 @@ package import MediaWire
 /// What the control plane asks for. Every command is complete in itself; one that names something unknown does nothing.
 extension Switchboard {
     package mutating func apply(_ command: MediaCommand, now: MediaTime) {
+        clock = max(clock, now)
         switch command {
         case .addPeer(let id, let isolation): add(peer: id, isolation)
         case .removePeer(let id, let ticket):

@@ -1,4 +1,4 @@
-package import MediaContract
+import MediaContract
 import MediaTransport
 
 /// Sealing and leaving.
@@ -41,7 +41,7 @@ extension Switchboard {
         batch.append(
             transport.pointee.sealer, packet: base, length: Int(entry.pointee.length),
             headerLength: Int(entry.pointee.headerLength), ssrc: entry.pointee.ssrc, index: entry.pointee.index)
-        entry.pointee.length &+= Int32(truncatingIfNeeded: transport.pointee.sealer.tagLength)
+        entry.pointee.length &+= transport.pointee.tagLength
         entry.pointee.isSealed = true
     }
 

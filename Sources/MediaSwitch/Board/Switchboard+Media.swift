@@ -1,4 +1,4 @@
-package import MediaContract
+import MediaContract
 import MediaTransport
 package import MediaWire
 
@@ -13,6 +13,7 @@ extension Switchboard {
     package mutating func receive(
         _ datagrams: UnsafeBufferPointer<InboundDatagram>, cursor: inout Int, flushed: Bool, now: MediaTime
     ) -> Bool {
+        clock = max(clock, now)
         var mayDrop = flushed
         if cursor == 0 { batchesIn &+= 1 }
         while true {
@@ -82,8 +83,11 @@ extension Switchboard {
             {
                 return false
             }
-        } else if !transport.pointee.canBind {
-            return dropped(.tooManySSRCs)
+        } else {
+            guard transport.pointee.canBind else { return dropped(.tooManySSRCs) }
+            // It may turn out to belong to any of them.
+            for position in 0..<transport.pointee.tracks.count
+            where tracks[transport.pointee.tracks[position]].pointee.pendingCount == Track.pendingLimit { return false }
         }
 
         let length: Int

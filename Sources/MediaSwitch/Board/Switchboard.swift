@@ -41,6 +41,8 @@ package struct Switchboard: ~Copyable {
     var batch: SRTPBatch
     var timers = TimerQueue()
     var random: SplitMix
+    /// The latest time that came in.
+    var clock: MediaTime
 
     // The things, and how they are found
     var peers = Slab<Peer>()
@@ -86,6 +88,7 @@ package struct Switchboard: ~Copyable {
             }
         batch = SRTPBatch(capacity: configuration.outboxSlots, backend: backend)
         random = SplitMix(state: seed)
+        clock = now
         timers.reserve(owners: 64)
     }
 

@@ -145,8 +145,9 @@ struct Encoding {
         receivedBefore = received
         let lostNow = expectedNow &- receivedNow
         let fraction = expectedNow > 0 && lostNow > 0 ? min(255, (lostNow << 8) / expectedNow) : 0
-        var block = RTCPReportBlock()
-        block.ssrc = ssrc
+        var block = RTCPReportBlock(
+            ssrc: ssrc, fractionLost: 0, cumulativeLost: 0, highestSequence: 0, jitter: 0, lastSenderReport: 0,
+            delaySinceLastSenderReport: 0)
         block.fractionLost = UInt8(clamping: fraction)
         block.cumulativeLost = Int32(min(max(lost, -0x80_0000), 0x7F_FFFF))
         // Cycles and number (RFC 3550, section 6.4.1).

@@ -1,5 +1,5 @@
-package import MediaContract
-package import MediaWire
+import MediaContract
+import MediaWire
 
 /// A waiting datagram: what is known of it besides its bytes.
 struct OutboxSlot {
@@ -50,7 +50,7 @@ package struct Outbox: ~Copyable {
     private let storage: UnsafeMutableRawPointer
     let slots: UnsafeMutablePointer<OutboxSlot>
     private let free: UnsafeMutablePointer<Int32>
-    private var freeCount: Int
+    private(set) var freeCount: Int
     private let plannedSlots: UnsafeMutablePointer<Int32>
     private let plannedDestinations: UnsafeMutablePointer<Int32>
 

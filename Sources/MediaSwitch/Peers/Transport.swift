@@ -25,7 +25,8 @@ struct Transport: ~Copyable {
     let socket: SocketID
     let rtcpSocket: SocketID
     var opener: SRTPOpener
-    let sealer: SRTPSealer
+    var sealer: SRTPSealer
+    let tagLength: Int32
     let localSSRC: UInt32
     let cname: [UInt8]
     let silenceLimit: MediaDuration?
@@ -70,6 +71,7 @@ struct Transport: ~Copyable {
         rtcpSocket = spec.rtcpSocket
         self.opener = opener
         self.sealer = sealer
+        tagLength = Int32(spec.outbound.profile.tagLength)
         localSSRC = spec.localSSRC
         cname = Array(spec.cname.utf8.prefix(255))
         silenceLimit = spec.silenceLimit
@@ -156,6 +158,11 @@ struct Transport: ~Copyable {
         guard !hasBeenHeard else { return false }
         hasBeenHeard = true
         return true
+    }
+
+    /// Our source description for one of our SSRCs (RFC 3550, section 6.5).
+    func name(_ ssrc: UInt32, _ writer: inout RTCPWriter) -> Bool {
+        cname.withUnsafeBytes { writer.sourceDescription(ssrc: ssrc, cname: $0) }
     }
 
     /// Where our RTCP goes: to where the peer's comes from, before that to the port after its RTP (RFC 3550, section 11).
