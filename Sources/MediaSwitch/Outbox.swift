@@ -7,6 +7,7 @@ package struct Outbox: ~Copyable {
     package private(set) var messages: UnsafeMutableBufferPointer<OutboundMessage>
     /// The planned segments: sealed datagrams.
     package private(set) var segments: UnsafeMutableBufferPointer<UnsafeRawBufferPointer>
+    package private(set) var messageCount = 0
     /// Datagrams waiting.
     package private(set) var count = 0
     /// Whether runs of equal datagrams to one destination may be planned as one message. The engine turns it off for good

@@ -16,7 +16,10 @@ package struct Switchboard: ~Copyable {
 
     package var outbox: Outbox
     /// What happened since the worker last took the events.
-    package private(set) var events: [MediaEvent] = []
+    private var events: [MediaEvent] = []
+    private var pendingSnapshots: [UInt64] = []
+    /// Whether a flush has anything to do: datagrams, or removals that wait for one.
+    package private(set) var wantsFlush = false
     /// When `advance` has something to do; `nil`: never.
     package private(set) var nextDeadline: MediaTime?
 
@@ -24,16 +27,29 @@ package struct Switchboard: ~Copyable {
         outbox = Outbox()
     }
 
-    package mutating func apply(_ command: MediaCommand, now: MediaTime) {}
+    package mutating func apply(_ command: MediaCommand, now: MediaTime) {
+        switch command {
+        case .removePeer(_, let ticket): events.append(.removed(ticket))
+        case .snapshot(let number): pendingSnapshots.append(number)
+        default: break
+        }
+    }
 
-    /// Takes in the datagrams from `cursor` on. Returns with `cursor` short of the end when the outbox wants a flush
-    /// first; the worker flushes and calls again. `flushed`: a flush has just been tried, so a full outbox now drops.
+    /// Takes in the datagrams from `cursor` on.
+    /// - Parameter flushed: a flush has just been tried; a copy that still finds no slot is dropped.
+    /// - Returns: false when the outbox wants a flush first; then flush and call again with the same cursor.
     package mutating func receive(
         _ datagrams: UnsafeBufferPointer<InboundDatagram>, cursor: inout Int, flushed: Bool, now: MediaTime
-    ) { cursor = datagrams.count }
+    ) -> Bool {
+        cursor = datagrams.count
+        return true
+    }
 
     /// Fires what is due. May leave something to be called again after a flush: then `nextDeadline` is not after `now`.
-    package mutating func advance(to now: MediaTime) {}
+    package mutating func advance(to now: MediaTime) {
+        for number in pendingSnapshots { events.append(.snapshot(number, MediaSnapshot(time: now))) }
+        pendingSnapshots = []
+    }
 
     /// ICMP said that nobody listens at the other end of this socket.
     package mutating func socketUnreachable(_ socket: SocketID, now: MediaTime) {}
