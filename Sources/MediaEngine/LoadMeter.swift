@@ -1,18 +1,20 @@
-import MediaWire
+package import MediaWire
 
 /// How busy a worker's thread is, and how long it may therefore let datagrams collect before it works on them.
-struct LoadMeter {
+package struct LoadMeter {
     /// 0: always waiting, 1: never.
-    private(set) var busyFraction = 0.0
+    package private(set) var busyFraction = 0.0
     private var busy: Int64 = 0
     private var total: Int64 = 0
+
+    package init() {}
 
     /// Figures are folded in once this much time has passed, and weigh by their share of the memory.
     private static let window: Int64 = 20_000_000
     private static let memory: Double = 200_000_000
 
     /// One round of the loop: it lasted `total`, of which `busy` was work.
-    mutating func note(busy: MediaDuration, total: MediaDuration) {
+    package mutating func note(busy: MediaDuration, total: MediaDuration) {
         self.busy &+= max(0, busy.nanoseconds)
         self.total &+= max(0, total.nanoseconds)
         guard self.total >= Self.window else { return }
@@ -27,7 +29,7 @@ struct LoadMeter {
     /// rising to full at 25 %; falling again with the square of what is idle, because a round then lasts
     /// collecting / (1 - busy), and that round is what a packet waits for. A saturated thread never collects: it does
     /// not wait at all.
-    func collecting(limit: MediaDuration) -> MediaDuration {
+    package func collecting(limit: MediaDuration) -> MediaDuration {
         let ramp = min(1, max(0, (busyFraction - 0.10) / 0.15))
         let idle = max(0, 1 - busyFraction)
         let share = ramp * idle * idle

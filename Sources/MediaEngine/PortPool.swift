@@ -1,12 +1,12 @@
 /// The UDP ports of plain legs: which are leased. A released port comes round again only after all others, so a late
 /// datagram for an ended leg does not meet the next one.
-struct PortPool {
-    let range: ClosedRange<UInt16>
+package struct PortPool {
+    package let range: ClosedRange<UInt16>
     private var leased: [Bool]
     private var cursor = 0
-    private(set) var leasedCount = 0
+    package private(set) var leasedCount = 0
 
-    init(range: ClosedRange<UInt16>) {
+    package init(range: ClosedRange<UInt16>) {
         self.range = range
         leased = [Bool](repeating: false, count: range.count)
     }
@@ -17,17 +17,17 @@ struct PortPool {
     func port(at slot: Int) -> UInt16 { range.lowerBound + UInt16(slot) }
 
     /// Leases the next free port; `nil` when all are leased.
-    mutating func lease() -> UInt16? { search { pool, slot in !pool.leased[slot] ? 1 : nil } }
+    package mutating func lease() -> UInt16? { search { pool, slot in !pool.leased[slot] ? 1 : nil } }
 
     /// Leases the next even port whose follower is free too, and that follower (RFC 3550, section 11).
-    mutating func leasePair() -> UInt16? {
+    package mutating func leasePair() -> UInt16? {
         search { pool, slot in
             guard pool.port(at: slot) % 2 == 0, slot + 1 < pool.leased.count else { return nil }
             return !pool.leased[slot] && !pool.leased[slot + 1] ? 2 : nil
         }
     }
 
-    mutating func release(_ port: UInt16) {
+    package mutating func release(_ port: UInt16) {
         let slot = slot(of: port)
         precondition(leased.indices.contains(slot) && leased[slot], "a port is given back that was not leased")
         leased[slot] = false

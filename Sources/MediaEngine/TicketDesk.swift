@@ -1,6 +1,6 @@
 /// Where callers wait for a worker's answer. A question has a key and a ticket; who asks the same key again while the
 /// answer is pending waits for the same ticket. A caller that gives up leaves the question pending.
-final class TicketDesk<Key: Hashable & Sendable, Reply: Sendable>: Sendable {
+package final class TicketDesk<Key: Hashable & Sendable, Reply: Sendable>: Sendable {
     private struct Waiter {
         let continuation: CheckedContinuation<Reply?, Never>
         let timer: Task<Void, Never>
@@ -23,11 +23,11 @@ final class TicketDesk<Key: Hashable & Sendable, Reply: Sendable>: Sendable {
     private let state: Locked<State>
 
     /// Tickets count up from `firstTicket`.
-    init(firstTicket: UInt64) { state = Locked(State(nextTicket: firstTicket)) }
+    package init(firstTicket: UInt64) { state = Locked(State(nextTicket: firstTicket)) }
 
     /// Waits for the answer to `key`, at most `limit`; `nil` after that, or when nobody will answer. `ask` posts the
     /// question with its ticket, and is called only when none is pending; false: there is nobody to ask.
-    func wait(for key: Key, limit: Duration, ask: (UInt64) -> Bool) async -> Reply? {
+    package func wait(for key: Key, limit: Duration, ask: (UInt64) -> Bool) async -> Reply? {
         await withCheckedContinuation { continuation in
             let newTicket: UInt64? = state.withLock { state in
                 if state.isClosed {
@@ -55,10 +55,10 @@ final class TicketDesk<Key: Hashable & Sendable, Reply: Sendable>: Sendable {
     }
 
     /// Answers all who wait for the ticket. False: the ticket is not of this desk, or answered.
-    func answer(_ ticket: UInt64, _ reply: Reply) -> Bool { finish(ticket, reply) }
+    package func answer(_ ticket: UInt64, _ reply: Reply) -> Bool { finish(ticket, reply) }
 
     /// Nobody will answer any more: all who wait, and who come later, get `nil`.
-    func close() {
+    package func close() {
         let open = state.withLock { state in
             state.isClosed = true
             return Array(state.questions.keys)

@@ -45,6 +45,8 @@ package struct SystemError: Error, Equatable, CustomStringConvertible {
     /// The negated errno.
     package let result: Int32
 
+    package init(result: Int32) { self.result = result }
+
     package var description: String {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 128) { text in
             guard let start = text.baseAddress else { return "error \(-result)" }

@@ -7,7 +7,7 @@ import MediaWire
 extension WorkerLoop {
     mutating func flush(_ switchboard: inout Switchboard) {
         switchboard.prepareFlush()
-        let count = switchboard.outbox.messages.count
+        let count = switchboard.outbox.messageCount
         var index = 0
         while index < count {
             let socket = switchboard.outbox.messages[index].socket
@@ -37,12 +37,13 @@ extension WorkerLoop {
     /// Writes the headers of consecutive messages of one socket, as many as fit; returns their number.
     private func fill(from first: Int, of socket: SocketID, _ outbox: borrowing Outbox) -> Int {
         let planned = outbox.messages
+        let plannedCount = outbox.messageCount
         let plannedSegments = outbox.segments
         let messages = sender.messages
         let segments = sender.segments
         var count = 0
         var used = 0
-        while count < BatchSender.messageCapacity, first + count < planned.count {
+        while count < BatchSender.messageCapacity, first + count < plannedCount {
             let message = planned[first + count]
             let length = message.segmentCount
             guard message.socket == socket, used + length <= BatchSender.segmentCapacity else { break }

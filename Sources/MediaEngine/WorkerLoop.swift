@@ -15,6 +15,8 @@ struct WorkerLoop: ~Copyable {
     static var readyCapacity: Int { 64 }
     /// The longest wait: the load figure of an idle worker is not older.
     static var longestWait: MediaDuration { .milliseconds(500) }
+    /// The wait when blocked sockets fill the outbox, so that what is due cannot be done: until one has room, or this.
+    static var stuckWait: MediaDuration { .milliseconds(1) }
     /// Names the mailbox's eventfd in epoll; no socket has it.
     static var mailboxToken: UInt64 { .max }
 
@@ -30,6 +32,7 @@ struct WorkerLoop: ~Copyable {
     private let datagrams: UnsafeMutableBufferPointer<InboundDatagram>
     private var meter = LoadMeter()
     private var isStopping = false
+    private var isStuck = false
     private var hasReportedReceiveFailure = false
 
     /// The monotonic clock; every `MediaTime` of the process.
@@ -64,7 +67,8 @@ struct WorkerLoop: ~Copyable {
         var now = Self.clock()
         while !isStopping {
             let started = now
-            var count = wait(until: min(switchboard.nextDeadline ?? .distantFuture, now + Self.longestWait), now)
+            let due = isStuck ? now + Self.stuckWait : switchboard.nextDeadline ?? .distantFuture
+            var count = wait(until: min(due, now + Self.longestWait), now)
             now = Self.clock()
             // Let more collect, but only where the thread had to wait, and never past a deadline.
             if count > 0, now - started > .microseconds(10) {
@@ -86,8 +90,9 @@ struct WorkerLoop: ~Copyable {
                 }
             }
             applyMailbox(&switchboard, now)
-            if let deadline = switchboard.nextDeadline, deadline <= now { switchboard.advance(to: now) }
+            switchboard.advance(to: now)
             finishRound(&switchboard)
+            isStuck = switchboard.outbox.count > 0 && (switchboard.nextDeadline ?? .distantFuture) <= now
             now = Self.clock()
             meter.note(busy: now - working, total: now - started)
             worker.busy.store(Int(meter.busyFraction * 1000), ordering: .relaxed)
@@ -105,8 +110,9 @@ struct WorkerLoop: ~Copyable {
     /// Flush, then the round's events, then the sockets that nobody needs any more: a removal is reported and a socket
     /// closed only when what had to be sent before has left.
     private mutating func finishRound(_ switchboard: inout Switchboard) {
-        if switchboard.outbox.count > 0 { flush(&switchboard) }
-        if !switchboard.events.isEmpty { worker.setup.link.report(switchboard.takeEvents(), worker: worker.index) }
+        if switchboard.wantsFlush { flush(&switchboard) }
+        let events = switchboard.takeEvents()
+        if !events.isEmpty { worker.setup.link.report(events, worker: worker.index) }
         closing.append(contentsOf: switchboard.takeClosedSockets())
         if !closing.isEmpty {
             for id in closing { close(id) }
@@ -235,11 +241,7 @@ struct WorkerLoop: ~Copyable {
         let batch = UnsafeBufferPointer(rebasing: datagrams[..<count])
         var cursor = 0
         var flushed = false
-        while cursor < count {
-            let before = cursor
-            switchboard.receive(batch, cursor: &cursor, flushed: flushed, now: now)
-            guard cursor < count else { return }
-            precondition(!flushed || cursor > before, "the switchboard takes nothing in, not even after a flush")
+        while !switchboard.receive(batch, cursor: &cursor, flushed: flushed, now: now) {
             flush(&switchboard)
             flushed = true
         }

@@ -1,0 +1,3 @@
+enum ServeCommand {
+    static let command = Command(spec: CommandSpec(["serve"], "Run.")) { _ in }
+}
