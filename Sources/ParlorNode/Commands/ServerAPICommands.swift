@@ -11,7 +11,7 @@ enum ServerAPICommands {
             ["rooms"], "List the rooms of an app.",
             options: [OptionSpec("prefix", "TEXT", "Only those whose name begins so.")] + options)
     ) { context in
-        let prefix = context.arguments["prefix"].map { try NameArgument.room($0) }
+        let prefix = try context.arguments["prefix"].map { try NameArgument.room($0) }
         let names = try await allRooms(try NodeClient(SigningIdentity(context)), prefix: prefix ?? "")
         if context.arguments.has("json") {
             try context.console.print(text(RoomNames(rooms: names)))

@@ -1,4 +1,5 @@
 import Foundation
+import MediaWire
 import RoomControl
 
 /// Which app a client command speaks for, with whose key it signs, and where the node is.

@@ -64,8 +64,9 @@ struct ConfigurationCheck {
     // MARK: Addresses
 
     private func addressProblems() -> [ConfigurationProblem] {
-        guard let announce = configuration.media.announce, let listen = configuration.media.listen else { return [] }
-        var problems: [ConfigurationProblem] = []
+        var problems = foreign("http.listen", [configuration.http.listen])
+        problems += foreign("media.listen", configuration.media.listen ?? [])
+        guard let announce = configuration.media.announce, let listen = configuration.media.listen else { return problems }
         for address in announce where !listen.contains(where: { $0.isIPv4 == address.isIPv4 }) {
             let family = address.isIPv4 ? "IPv4" : "IPv6"
             problems.append(
@@ -75,6 +76,18 @@ struct ConfigurationCheck {
             )
         }
         return problems
+    }
+
+    /// Addresses to listen on that the machine does not have.
+    private func foreign(_ key: String, _ addresses: [TransportAddress]) -> [ConfigurationProblem] {
+        guard let own = machine.addresses else { return [] }
+        return addresses.compactMap { address in
+            // All of 127.0.0.0/8 is the machine's, whatever its interfaces say.
+            if address.isUnspecified || (address.isIPv4 && address.isLoopback) { return nil }
+            if own.contains(where: { $0.isSameHost(as: address) }) { return nil }
+            let hosts = own.map(\.host).joined(separator: ", ")
+            return problem(key, "\(address.host) is not an address of this machine, which has \(hosts)")
+        }
     }
 
     // MARK: Apps

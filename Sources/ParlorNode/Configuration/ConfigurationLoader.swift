@@ -1,3 +1,5 @@
+package import MediaWire
+
 /// Makes a `NodeConfiguration` from its four layers, the later over the earlier: built-in defaults, a YAML file, variables
 /// `PARLOR_…`, flags. Pure: the file's text and the environment are arguments. Reports everything that is wrong, not
 /// only the first.
@@ -24,7 +26,12 @@ package struct ConfigurationLoader {
     /// What of the machine matters to the checks.
     package struct Machine: Sendable {
         package var cores: Int
-        package init(cores: Int) { self.cores = cores }
+        /// The addresses that can be listened on; `nil`: not known, so not checked.
+        package var addresses: [TransportAddress]?
+        package init(cores: Int, addresses: [TransportAddress]? = nil) {
+            self.cores = cores
+            self.addresses = addresses
+        }
     }
 
     /// Larger files are refused, in bytes.

@@ -1,4 +1,4 @@
-package import MediaWire
+import MediaWire
 
 /// Command lines of FFmpeg 5.1 for plain SRTP legs. Its SRTP knows AES-CM only, and it sends RTCP from a socket of its own, so
 /// its legs are offered without rtcp-mux.

@@ -1,4 +1,4 @@
-package import MediaWire
+import MediaWire
 
 /// Pipelines for gst-launch-1.0 (GStreamer 1.22) for plain SRTP legs: all three profiles, RTCP on a port of its own.
 package enum GStreamerCommand {

@@ -89,23 +89,6 @@ enum LocalNetwork {
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { call(descriptor, $0, &length) }
         }
         guard result == 0 else { return nil }
-        return withUnsafeBytes(of: &storage) { bytes in address(bytes) }
-    }
-
-    private static func address(_ bytes: UnsafeRawBufferPointer) -> TransportAddress? {
-        switch Int32(bytes.load(as: sockaddr.self).sa_family) {
-        case AF_INET:
-            let name = bytes.load(as: sockaddr_in.self)
-            return TransportAddress(ipv4: UInt32(bigEndian: name.sin_addr.s_addr), port: UInt16(bigEndian: name.sin_port))
-        case AF_INET6:
-            let name = bytes.load(as: sockaddr_in6.self)
-            return withUnsafeBytes(of: name.sin6_addr) { ip in
-                TransportAddress(
-                    high: UInt64(bigEndian: ip.loadUnaligned(as: UInt64.self)),
-                    low: UInt64(bigEndian: ip.loadUnaligned(fromByteOffset: 8, as: UInt64.self)),
-                    port: UInt16(bigEndian: name.sin6_port), isIPv4: false)
-            }
-        default: return nil
-        }
+        return withUnsafeBytes(of: &storage) { SocketName.address($0) }
     }
 }
