@@ -119,6 +119,7 @@ void library_free(library_session *session);
 int32_t library_open_rtp(library_session *session, uint8_t *packet, size_t length);
 int32_t library_open_rtcp(library_session *session, uint8_t *packet, size_t length);
 int32_t library_seal_rtp(library_session *session, uint8_t *packet, size_t length, uint32_t ssrc, uint64_t index);
+int32_t library_seal_rtcp(library_session *session, uint8_t *packet, size_t length);
 
 // The sealer's inside: the batch reads it.
 
@@ -141,6 +142,9 @@ struct parlor_srtp_sealer {
     library_session *library;
     struct parlor_srtp_keys keys;
 };
+
+/// The sealer's session with libsrtp2, made at the first call; NULL: not possible.
+library_session *sealer_library(parlor_srtp_sealer *sealer);
 
 /// Seals one RTP packet by EVP.
 bool sealer_seal_rtp_evp(

@@ -86,10 +86,8 @@ bool parlor_srtp_batch_append(
 }
 
 static bool seal_by_library(const struct waiting *w) {
-    parlor_srtp_sealer *sealer = w->sealer;
-    if (sealer->library == NULL && sealer->keys.has_master) sealer->library = library_create(&sealer->keys, false);
-    if (sealer->library == NULL) return false;
-    return library_seal_rtp(sealer->library, w->packet, w->length, w->ssrc, w->index) > 0;
+    library_session *library = sealer_library(w->sealer);
+    return library != NULL && library_seal_rtp(library, w->packet, w->length, w->ssrc, w->index) > 0;
 }
 
 #if PARLOR_HAS_MULTI_BUFFER
