@@ -106,6 +106,9 @@ bool evp_gcm_open(
 IMB_MGR *multi_buffer_shared(void);
 /// A manager for one thread's jobs. NULL: not available.
 IMB_MGR *multi_buffer_create(void);
+/// A manager for one thread that hashes two buffers at a time with the processor's SHA-1 instructions, where
+/// multi_buffer_create's hashes 8 or 16 without them: better for few packets. NULL: no such instructions.
+IMB_MGR *multi_buffer_create_narrow(void);
 void multi_buffer_free(IMB_MGR *manager);
 #endif
 

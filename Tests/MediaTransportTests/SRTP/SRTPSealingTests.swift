@@ -12,12 +12,15 @@ import Testing
         var random = SeededRandom(seed: seed)
         let key = try random.masterKey(profile)
         let ssrc = UInt32(truncatingIfNeeded: random.next())
-        let packets = (0..<2400).map { random.packet(ssrc: ssrc, index: first + UInt64($0)) }
+        // Every 25th without payload.
+        let packets = (0..<2400).map {
+            random.packet(ssrc: ssrc, index: first + UInt64($0), payload: $0 % 25 == 0 ? 0 : nil)
+        }
         let reference = try made(SRTPSealer(key: key))
         let expected = seal(packets, by: reference, tag: profile.tagLength, backend: .library)
         for backend in sealingBackends {
             let sealer = try made(SRTPSealer(key: key))
-            for capacity in [64, 17, 300] {
+            for capacity in [1, 2, 4, 7, 17, 64, 300] {
                 let sealed = seal(packets, by: sealer, tag: profile.tagLength, backend: backend, capacity: capacity)
                 let different = zip(sealed, expected).filter { $0 != $1 }.count
                 #expect(sealed.count == expected.count && different == 0, "seed \(seed), \(backend), \(capacity)")
