@@ -115,7 +115,8 @@ let package = Package(
             path: "Tests/Support/MediaTestKit", swiftSettings: mediaPath),
         .testTarget(name: "MediaWireTests", dependencies: ["MediaWire"], swiftSettings: language),
         .testTarget(
-            name: "MediaTransportTests", dependencies: ["MediaTransport", "MediaContract", "MediaWire", "CCrypto"],
+            name: "MediaTransportTests",
+            dependencies: ["MediaTransport", "MediaContract", "MediaWire", "CCrypto", "CAllocationCounter"],
             swiftSettings: language),
         .testTarget(
             name: "MediaSwitchTests",

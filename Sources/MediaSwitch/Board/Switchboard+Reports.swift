@@ -149,7 +149,7 @@ extension Switchboard {
         let encoding = tracks[Int(subscription.pointee.track)].pointee.encoding
         let age = now - encoding.senderReportArrival
         guard let ntp = encoding.senderReportNTP, subscription.pointee.packets > 0, age < .seconds(30) else { return }
-        let ticks = UInt32(truncatingIfNeeded: Int64(age.seconds * Double(encoding.clockRate)))
+        let ticks = UInt32(truncatingIfNeeded: age.ticks(at: encoding.clockRate))
         let report = RTCPSenderReport(
             ssrc: subscription.pointee.ssrc, ntp: ntp.advanced(by: age),
             rtpTimestamp: encoding.senderReportTimestamp &+ ticks &+ encoding.timestampOffset
@@ -170,7 +170,8 @@ extension Switchboard {
         let localSSRC = transports[transport].pointee.localSSRC
         let mediaSSRC = track.pointee.encoding.ssrc
         let gaveUp = withUnsafeTemporaryAllocation(of: UInt16.self, capacity: MissingPackets.limit) { due in
-            let (count, gaveUp) = track.pointee.missing.takeDue(now: now, into: due)
+            let (count, gaveUp) = track.pointee.missing.takeDue(
+                now: now, from: track.pointee.encoding, into: due)
             if count > 0 {
                 let sequences = UnsafeBufferPointer(rebasing: due[..<count])
                 sendRTCP(transport: transport, asCompound: true) { writer in

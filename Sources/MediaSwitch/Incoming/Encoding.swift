@@ -25,7 +25,6 @@ struct Encoding {
     private var base: Int64 = 0
     private(set) var received: UInt64 = 0
     private(set) var lastArrival = MediaTime.zero
-    private var lastTimestamp: UInt32 = 0
     private var transit: Int64 = 0
     private var hasTransit = false
     /// In 1/16 timestamp units (RFC 3550, appendix A.8).
@@ -62,6 +61,9 @@ struct Encoding {
         lastArrival = arrival
     }
 
+    /// The source's own number of a packet on the line.
+    func sourceNumber(ofLine sequence: Int64) -> UInt16 { UInt16(truncatingIfNeeded: sequence &- sequenceOffset) }
+
     mutating func accept(sequence number: UInt16, timestamp: UInt32, now: MediaTime) -> Arrival {
         guard hasStarted else { return begin(number, timestamp, now) }
         let step = Int64(Int16(truncatingIfNeeded: number &- UInt16(truncatingIfNeeded: highest)))
@@ -75,7 +77,6 @@ struct Encoding {
             if step > 1 { gap = (highest &+ 1 &+ sequenceOffset)..<(extended &+ sequenceOffset) }
             highest = extended
             highestOnLine = extended &+ sequenceOffset
-            lastTimestamp = timestamp
             highestTimestamp = timestamp &+ timestampOffset
         }
         lastArrival = now
@@ -90,13 +91,11 @@ struct Encoding {
         let first = highestOnLine &+ 1
         if first > 0 {
             // A new source on an old line: timestamps move on by the time that passed, at least by one tick.
-            let ticks = ((now - lastArrival).seconds * Double(clockRate)).rounded()
-            let elapsed = UInt32(min(max(ticks, 1), Double(UInt32.max / 2)))
+            let elapsed = UInt32(clamping: max((now - lastArrival).ticks(at: clockRate), 1))
             timestampOffset = highestTimestamp &+ elapsed &- timestamp
         }
         sequenceOffset = first &- base
         highestOnLine = first
-        lastTimestamp = timestamp
         highestTimestamp = timestamp &+ timestampOffset
         lastArrival = now
         measureJitter(timestamp, now)
@@ -104,8 +103,7 @@ struct Encoding {
     }
 
     private mutating func measureJitter(_ timestamp: UInt32, _ now: MediaTime) {
-        let units = arrivalUnits(now)
-        let newTransit = units &- Int64(timestamp)
+        let newTransit = (now - .zero).ticks(at: clockRate) &- Int64(timestamp)
         if hasTransit {
             let difference = UInt32(truncatingIfNeeded: Int32(truncatingIfNeeded: newTransit &- transit).magnitude)
             // A jump of more than 10 s is a new timeline, not jitter.
@@ -115,12 +113,6 @@ struct Encoding {
         }
         transit = newTransit
         hasTransit = true
-    }
-
-    private func arrivalUnits(_ now: MediaTime) -> Int64 {
-        let seconds = now.nanoseconds / 1_000_000_000
-        let rest = now.nanoseconds % 1_000_000_000
-        return seconds &* Int64(clockRate) &+ rest &* Int64(clockRate) / 1_000_000_000
     }
 
     // MARK: Reports

@@ -35,7 +35,10 @@ struct SequenceRewriter {
             highestOut = max(highestOut, out)
             return out
         }
-        return mapLate(sequence)
+        // A gap before a packet that was left out: its number is reserved, and may be the highest given.
+        guard let out = mapLate(sequence) else { return nil }
+        highestOut = max(highestOut, out)
+        return out
     }
 
     /// Leaves a packet out. Only one newer than all seen closes the numbering; a late one had its number reserved already.

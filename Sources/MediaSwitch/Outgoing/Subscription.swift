@@ -75,8 +75,8 @@ struct Subscription {
         rewriter.start(at: sequence)
         awaitsKeyFrame = false
         guard let earlier = resumed else { return }
-        let ticks = ((now - earlier.time).seconds * Double(clockRate)).rounded()
-        timestampOffset = earlier.timestamp &+ UInt32(min(max(ticks, 1), Double(UInt32.max / 2))) &- timestamp
+        let elapsed = UInt32(clamping: max((now - earlier.time).ticks(at: clockRate), 1))
+        timestampOffset = earlier.timestamp &+ elapsed &- timestamp
         resumed = nil
     }
 

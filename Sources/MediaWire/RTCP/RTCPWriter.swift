@@ -133,26 +133,41 @@ package struct RTCPWriter {
 
     // MARK: - One packet
 
-    /// A packet whose whole length is known to fit.
+    /// A packet being written. What would pass its end is not written, and noted.
     struct Packet {
         let buffer: UnsafeMutableRawBufferPointer
+        let start: Int
         var cursor: Int
         let end: Int
+        private(set) var overflowed = false
+
+        init(_ buffer: UnsafeMutableRawBufferPointer, start: Int, end: Int) {
+            self.buffer = buffer
+            self.start = start
+            self.end = end
+            cursor = start
+        }
+
+        private mutating func claim(_ bytes: Int) -> Bool {
+            if bytes <= end &- cursor { return true }
+            overflowed = true
+            return false
+        }
 
         mutating func put(_ value: UInt8) {
-            guard cursor < end else { return }
+            guard claim(1) else { return }
             buffer.storeBytes(of: value, toByteOffset: cursor, as: UInt8.self)
             cursor &+= 1
         }
 
         mutating func put(_ value: UInt16) {
-            guard cursor <= end &- 2 else { return }
+            guard claim(2) else { return }
             buffer.storeBigEndian(value, at: cursor)
             cursor &+= 2
         }
 
         mutating func put(_ value: UInt32) {
-            guard cursor <= end &- 4 else { return }
+            guard claim(4) else { return }
             buffer.storeBigEndian(value, at: cursor)
             cursor &+= 4
         }
@@ -176,7 +191,7 @@ package struct RTCPWriter {
     /// Writes the common header of a packet of `length` bytes, a multiple of 4.
     func begin(_ type: UInt8, count field: Int, length: Int) -> Packet? {
         guard length <= buffer.count &- count, length >> 2 <= 0x1_0000 else { return nil }
-        var packet = Packet(buffer: buffer, cursor: count, end: count &+ length)
+        var packet = Packet(buffer, start: count, end: count &+ length)
         packet.put(0x80 | UInt8(truncatingIfNeeded: field) & 0x1F)
         packet.put(type)
         packet.put(UInt16(truncatingIfNeeded: length >> 2 &- 1))
@@ -184,7 +199,30 @@ package struct RTCPWriter {
     }
 
     mutating func end(_ packet: Packet) -> Bool {
+        guard !packet.overflowed, packet.cursor == packet.end else { return false }
         count = packet.end
+        return true
+    }
+
+    /// Writes the common header of a packet that may grow up to the end of the buffer.
+    func beginOpenEnded(_ type: UInt8, count field: Int) -> Packet? {
+        let room = min(buffer.count &- count, 0x1_0000 &* 4) & ~3
+        guard room >= 4 else { return nil }
+        var packet = Packet(buffer, start: count, end: count &+ room)
+        packet.put(0x80 | UInt8(truncatingIfNeeded: field) & 0x1F)
+        packet.put(type)
+        packet.put(UInt16(0))
+        return packet
+    }
+
+    /// Pads with zero bytes to a whole word and fills in the length.
+    mutating func endOpenEnded(_ packet: Packet) -> Bool {
+        var packet = packet
+        while (packet.cursor &- packet.start) & 3 != 0 { packet.put(UInt8(0)) }
+        guard !packet.overflowed else { return false }
+        let words = (packet.cursor &- packet.start) >> 2
+        buffer.storeBigEndian(UInt16(truncatingIfNeeded: words &- 1), at: packet.start &+ 2)
+        count = packet.cursor
         return true
     }
 }
