@@ -159,6 +159,7 @@ package final class Node: Sendable {
         switch error {
         case .listen, .portOutOfRange: place("media.port", loaded)
         case .noAddress: place("media.listen", loaded)
+        case .noMultiBuffer, .unknownSealing: place("media.crypto", loaded)
         case .resources: place("media.workers", loaded)
         }
     }
