@@ -31,8 +31,12 @@ package struct RoomToken: Hashable, Sendable {
         let json =
             "{\"appId\":\"\(app)\",\"roomName\":\"\(room)\",\"userId\":\"\(user)\",\"expireAt\":\(expiresAt),"
             + "\"permission\":\"\(permission.rawValue)\"}"
-        let payload = Base64URL.encode(Array(json.utf8))
-        return "\(key.id):\(key.signature(of: Array(payload.utf8))):\(payload)"
+        return RoomToken.text(payload: Base64URL.encode(Array(json.utf8)), key: key)
+    }
+
+    /// A token around a payload that is base64 already.
+    package static func text(payload: String, key: AccessKey) -> String {
+        "\(key.id):\(key.signature(of: Array(payload.utf8))):\(payload)"
     }
 
     /// Reads and checks a token. The payload is parsed only after its signature was found right.

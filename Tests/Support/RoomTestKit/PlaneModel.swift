@@ -1,5 +1,5 @@
 package import MediaContract
-package import MediaWire
+import MediaWire
 
 /// What a worker holds, kept the slow way: it follows commands and notes every one that a careful control plane would
 /// never send. A command that names something unknown is one, though a real worker forgives it.

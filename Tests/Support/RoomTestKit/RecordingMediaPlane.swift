@@ -1,12 +1,11 @@
 package import MediaContract
-package import MediaWire
-package import RoomControl
+import MediaWire
 import Synchronization
 
 /// A media plane without media: it records commands, follows them in a `PlaneModel`, hands out ports from a small
 /// range, and answers removals at once or when the test says so.
 package final class RecordingMediaPlane: MediaPlane {
-    private struct State {
+    fileprivate struct State {
         var commands: [(worker: Int, command: MediaCommand)] = []
         var models: [PlaneModel]
         var nextSocket: UInt64 = 2
@@ -137,8 +136,8 @@ package final class RecordingMediaPlane: MediaPlane {
     package func snapshot(worker: Int) async -> MediaSnapshot? { state.withLock { $0.snapshots[worker] } }
 }
 
-extension RecordingMediaPlane.State {
-    fileprivate mutating func take(_ command: MediaCommand, _ worker: Int) {
+fileprivate extension RecordingMediaPlane.State {
+    mutating func take(_ command: MediaCommand, _ worker: Int) {
         commands.append((worker, command))
         let before = models[worker].sockets
         models[worker].apply(command)
