@@ -18,6 +18,7 @@ struct parlor_vpx_decoder {
     vpx_codec_iface_t *interface;
     const vpx_image_t *picture;
     unsigned max_side;
+    int is_open;
 };
 
 static size_t i420_size(size_t width, size_t height) {
@@ -165,6 +166,19 @@ int32_t parlor_vpx_encoder_set_bitrate(parlor_vpx_encoder *encoder, int32_t kilo
 
 // MARK: Decoder
 
+static vpx_codec_err_t open_decoder(parlor_vpx_decoder *decoder) {
+    vpx_codec_dec_cfg_t configuration = {.threads = 1};
+    vpx_codec_err_t status = vpx_codec_dec_init(&decoder->context, decoder->interface, &configuration, 0);
+    decoder->is_open = status == VPX_CODEC_OK;
+    return status;
+}
+
+static void close_decoder(parlor_vpx_decoder *decoder) {
+    if (decoder->is_open) vpx_codec_destroy(&decoder->context);
+    decoder->is_open = 0;
+    decoder->picture = NULL;
+}
+
 parlor_vpx_decoder *parlor_vpx_decoder_create(int32_t codec, int32_t max_side, int32_t *error) {
     *error = -VPX_CODEC_INVALID_PARAM;
     if ((codec != 8 && codec != 9) || max_side < 1 || max_side > 16384) return NULL;
@@ -175,8 +189,7 @@ parlor_vpx_decoder *parlor_vpx_decoder_create(int32_t codec, int32_t max_side, i
     }
     decoder->interface = codec == 9 ? vpx_codec_vp9_dx() : vpx_codec_vp8_dx();
     decoder->max_side = (unsigned)max_side;
-    vpx_codec_dec_cfg_t configuration = {.threads = 1};
-    vpx_codec_err_t status = vpx_codec_dec_init(&decoder->context, decoder->interface, &configuration, 0);
+    vpx_codec_err_t status = open_decoder(decoder);
     if (status) {
         *error = -(int32_t)status;
         free(decoder);
@@ -188,15 +201,11 @@ parlor_vpx_decoder *parlor_vpx_decoder_create(int32_t codec, int32_t max_side, i
 
 void parlor_vpx_decoder_destroy(parlor_vpx_decoder *decoder) {
     if (!decoder) return;
-    vpx_codec_destroy(&decoder->context);
+    close_decoder(decoder);
     free(decoder);
 }
 
-int32_t parlor_vpx_decode(parlor_vpx_decoder *decoder, const uint8_t *frame, size_t size, int32_t *width,
-                          int32_t *height) {
-    decoder->picture = NULL;
-    // An empty buffer would mean "flush" or "lost frame" to libvpx: never what a received frame says.
-    if (size == 0 || size > (1u << 26)) return -VPX_CODEC_INVALID_PARAM;
+static int32_t decode(parlor_vpx_decoder *decoder, const uint8_t *frame, size_t size) {
     // A key frame's size is looked at before the decoder allocates for it.
     vpx_codec_stream_info_t info = {.sz = sizeof info};
     if (vpx_codec_peek_stream_info(decoder->interface, frame, (unsigned)size, &info) == VPX_CODEC_OK &&
@@ -219,9 +228,28 @@ int32_t parlor_vpx_decode(parlor_vpx_decoder *decoder, const uint8_t *frame, siz
         return -VPX_CODEC_UNSUP_BITSTREAM;
     }
     decoder->picture = last;
-    *width = (int32_t)last->d_w;
-    *height = (int32_t)last->d_h;
     return 1;
+}
+
+int32_t parlor_vpx_decode(parlor_vpx_decoder *decoder, const uint8_t *frame, size_t size, int32_t *width,
+                          int32_t *height) {
+    decoder->picture = NULL;
+    // An empty buffer would mean "flush" or "lost frame" to libvpx: never what a received frame says.
+    if (size == 0 || size > (1u << 26)) return -VPX_CODEC_INVALID_PARAM;
+    if (!decoder->is_open) {
+        vpx_codec_err_t status = open_decoder(decoder);
+        if (status) return -(int32_t)status;
+    }
+    int32_t result = decode(decoder, frame, size);
+    if (result == 1) {
+        *width = (int32_t)decoder->picture->d_w;
+        *height = (int32_t)decoder->picture->d_h;
+    } else if (result < 0) {
+        // The VP9 decoder of libvpx 1.12 loses picture buffers on corrupt frames, and after some of them it refuses good
+        // ones as well. It begins anew; after an error only a key frame helps anyway.
+        close_decoder(decoder);
+    }
+    return result;
 }
 
 int32_t parlor_vpx_decoder_copy(const parlor_vpx_decoder *decoder, uint8_t *i420, size_t capacity) {

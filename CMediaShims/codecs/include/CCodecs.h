@@ -72,6 +72,7 @@ int32_t parlor_vpx_encoder_set_bitrate(parlor_vpx_encoder *encoder, int32_t kilo
 parlor_vpx_decoder *parlor_vpx_decoder_create(int32_t codec, int32_t max_side, int32_t *error);
 void parlor_vpx_decoder_destroy(parlor_vpx_decoder *decoder);
 // Answers 1 with the size of the picture to fetch by parlor_vpx_decoder_copy, 0 when the frame is not to be shown.
+// After a failure the next frame to decode is a key frame.
 int32_t parlor_vpx_decode(parlor_vpx_decoder *decoder, const uint8_t *frame, size_t size, int32_t *width,
                           int32_t *height);
 // Copies the last decoded picture as I420 without padding. Answers the bytes written.

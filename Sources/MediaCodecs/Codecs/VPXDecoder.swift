@@ -1,7 +1,8 @@
 import CCodecs
 import MediaWire
 
-/// A VP8 or VP9 decoder (8 bit, 4:2:0). Any bytes may be given to it: bad ones are an error, never a trap.
+/// A VP8 or VP9 decoder (8 bit, 4:2:0). Any bytes may be given to it: bad ones are an error, never a trap. After an error
+/// it needs a key frame.
 ///
 /// One object belongs to one thread at a time.
 package final class VPXDecoder {
