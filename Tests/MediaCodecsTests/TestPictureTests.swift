@@ -33,7 +33,9 @@ import Testing
         for cell in 0..<120 {
             var frame = drawn
             for y in cell / 20 * 16..<(cell / 20 + 1) * 16 {
-                for x in cell % 20 * 16..<(cell % 20 + 1) * 16 { frame.bytes[y * 320 + x] = 255 - frame.luma(x: x, y: y) }
+                for x in cell % 20 * 16..<(cell % 20 + 1) * 16 {
+                    frame.bytes[y * 320 + x] = 255 - frame.luma(x: x, y: y)
+                }
             }
             #expect(TestPicture.read(frame) == nil)
         }

@@ -81,7 +81,9 @@ import Testing
         var pieces = whole
         var generator = SeededGenerator(seed: 2)
         var samples: [Int16] = []
-        while samples.count < 100_000 { samples += pieces.nextFrame(samples: .random(in: 1...2_000, using: &generator)) }
+        while samples.count < 100_000 {
+            samples += pieces.nextFrame(samples: .random(in: 1...2_000, using: &generator))
+        }
         #expect(whole.nextFrame(samples: samples.count) == samples)
         let step = zip(samples, samples.dropFirst()).map { abs(Int($1) - Int($0)) }.max() ?? 0
         // 2 pi 437 / 48000 of the peak.

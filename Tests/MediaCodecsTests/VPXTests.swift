@@ -48,7 +48,8 @@ import Testing
         }
         #expect(unreadable == 0)
         let rate = bytes * 8 * load.framesPerSecond / 300 / 1_000
-        print("\(load.testDescription): \(rate) kbit/s, \(bytes / 300) bytes per frame, \(unreadable) of 300 unreadable")
+        print(
+            "\(load.testDescription): \(rate) kbit/s, \(bytes / 300) bytes per frame, \(unreadable) of 300 unreadable")
         #expect(rate < load.bitrate * 3 / 2)
     }
 

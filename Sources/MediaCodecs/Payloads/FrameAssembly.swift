@@ -50,6 +50,8 @@ package struct DepacketizerStatistics: Hashable, Sendable {
     package var undecodableFrames = 0
     package var late = 0
     package var malformed = 0
+
+    package init() {}
 }
 
 /// Puts the frames of one stream together: what VP8 and VP9 have in common.

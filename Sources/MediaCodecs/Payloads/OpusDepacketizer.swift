@@ -7,6 +7,13 @@ package struct ReceivedAudio: Hashable, Sendable {
     package var samples: Int
     /// Packets that are missing directly before this one: to be concealed.
     package var missingBefore: Int
+
+    package init(packet: [UInt8], timestamp: UInt32, samples: Int, missingBefore: Int) {
+        self.packet = packet
+        self.timestamp = timestamp
+        self.samples = samples
+        self.missingBefore = missingBefore
+    }
 }
 
 /// What became of one payload.

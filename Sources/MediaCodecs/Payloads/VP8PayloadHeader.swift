@@ -1,14 +1,14 @@
 /// The VP8 payload descriptor as the depacketizer needs it (RFC 7741, section 4.2).
-struct VP8PayloadHeader: Hashable {
+package struct VP8PayloadHeader: Hashable, Sendable {
     /// Where the VP8 bytes begin: 1...6.
-    var length: Int
+    package var length: Int
     /// The payload begins a frame: S with partition 0.
-    var isStart: Bool
+    package var isStart: Bool
     /// 7 or 15 bits, as it was sent.
-    var pictureID: UInt16?
+    package var pictureID: UInt16?
 
     /// `nil` when the payload ends inside the descriptor.
-    init?(_ payload: RawSpan) {
+    package init?(_ payload: RawSpan) {
         var cursor = PayloadCursor()
         guard let first = cursor.next(payload) else { return nil }
         isStart = first & 0x10 != 0 && first & 0x07 == 0
@@ -30,7 +30,7 @@ struct VP8PayloadHeader: Hashable {
     }
 
     /// Whether assembled bytes begin a key frame; `nil` if they are no VP8 frame (RFC 6386, section 9.1).
-    static func isKeyFrame(_ frame: [UInt8]) -> Bool? {
+    package static func isKeyFrame(_ frame: [UInt8]) -> Bool? {
         guard frame.count >= 3 else { return nil }
         // The frame tag's lowest bit is 0 on key frames; then come a start code and the size of the picture.
         guard frame[0] & 1 == 0 else { return false }

@@ -1,19 +1,19 @@
 /// The VP9 payload descriptor as the depacketizer needs it (RFC 9628, section 4.2).
-struct VP9PayloadHeader: Hashable {
+package struct VP9PayloadHeader: Hashable, Sendable {
     /// Where the VP9 bytes begin.
-    var length: Int
+    package var length: Int
     /// B and E: the payload begins or ends the frame of one layer.
-    var isStart: Bool
-    var isEnd: Bool
+    package var isStart: Bool
+    package var isEnd: Bool
     /// P: the frame depends on another picture.
-    var isInterPicture: Bool
+    package var isInterPicture: Bool
     /// 7 or 15 bits, as it was sent.
-    var pictureID: UInt16?
-    var spatialLayer: UInt8 = 0
-    var temporalLayer: UInt8 = 0
+    package var pictureID: UInt16?
+    package var spatialLayer: UInt8 = 0
+    package var temporalLayer: UInt8 = 0
 
     /// `nil` when the payload ends inside the descriptor, or when a fourth reference follows.
-    init?(_ payload: RawSpan) {
+    package init?(_ payload: RawSpan) {
         var cursor = PayloadCursor()
         guard let first = cursor.next(payload) else { return nil }
         isInterPicture = first & 0x40 != 0
@@ -65,7 +65,7 @@ struct VP9PayloadHeader: Hashable {
     }
 
     /// Whether assembled bytes begin a key frame; `nil` if they are no VP9 frame (bitstream specification, section 6.2).
-    static func isKeyFrame(_ frame: [UInt8]) -> Bool? {
+    package static func isKeyFrame(_ frame: [UInt8]) -> Bool? {
         guard let first = frame.first, first >> 6 == 2 else { return nil }
         // Frame marker (2 bits), profile low and high bit, one reserved bit with profile 3, show_existing_frame,
         // frame_type (0: key frame), show_frame, error_resilient_mode, then the sync code on key frames.
