@@ -38,11 +38,12 @@ import Testing
         var generator = SeededGenerator(seed: seed)
         let lossPercent = [0, 1, 5, 20][round % 4]
         var packetizer: Packetizer =
-            switch (codec, round % 2) {
+            switch (codec, round % 3) {
             case (.vp8, _): .vp8(VP8Packetizer(maximumPayloadSize: 100, firstPictureID: 0x7FF0))
             case (.vp9, 0):
                 .vp9(VP9Packetizer(width: 320, height: 240, maximumPayloadSize: 100, firstPictureID: 0x7FF0))
-            case (.vp9, _): .vp9(VP9Packetizer(width: 320, height: 240, mode: .flexible, maximumPayloadSize: 100))
+            case (.vp9, 1): .vp9(VP9Packetizer(width: 320, height: 240, mode: .flexible, maximumPayloadSize: 100))
+            case (.vp9, _): .vp9(VP9Packetizer(width: 320, height: 240, mode: .plain, maximumPayloadSize: 100))
             }
         var depacketizer = VideoDepacketizer(codec)
         var number = UInt16.random(in: 0 ... .max, using: &generator)

@@ -11,7 +11,7 @@ import Testing
 
         static let all = [
             Track(codec: .vp8, mode: .nonFlexible), Track(codec: .vp9, mode: .nonFlexible),
-            Track(codec: .vp9, mode: .flexible),
+            Track(codec: .vp9, mode: .flexible), Track(codec: .vp9, mode: .plain),
         ]
     }
 

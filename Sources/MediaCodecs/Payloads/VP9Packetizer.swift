@@ -9,6 +9,9 @@ package struct VP9Packetizer: Sendable {
         case nonFlexible
         /// By a list of differences in each frame's descriptor (F = 1).
         case flexible
+        /// Not at all: F, L and V are 0, and the picture id alone tells that nothing is missing. Receivers that do not
+        /// know layer indices, such as FFmpeg 5.1, take only this.
+        case plain
     }
 
     package let mode: Mode
@@ -35,28 +38,36 @@ package struct VP9Packetizer: Sendable {
         baseLayerIndex = UInt8(truncatingIfNeeded: firstPictureID)
         let size = [width, height].flatMap { [UInt8(truncatingIfNeeded: $0 >> 8), UInt8(truncatingIfNeeded: $0)] }
         // N_S = 0 (one spatial layer), Y; in non-flexible mode G with a group of one picture: TID 0, U 0, R 1, P_DIFF 1.
-        structure = mode == .nonFlexible ? [0x18] + size + [1, 0x04, 1] : [0x10] + size
+        switch mode {
+        case .nonFlexible: structure = [0x18] + size + [1, 0x04, 1]
+        case .flexible: structure = [0x10] + size
+        case .plain: structure = []
+        }
     }
 
     /// The payloads of one frame in order; none for an empty frame. The last one has the marker.
     package mutating func packetize(_ frame: [UInt8], isKeyFrame: Bool) -> [RTPPayload] {
         guard !frame.isEmpty else { return [] }
-        let flexible = mode == .flexible
         // I | P | L | F | B | E | V | Z. Z stays 0: no layer above exists that could do without this one.
-        let bits: UInt8 = 0x80 | (isKeyFrame ? 0 : 0x40) | (flexible ? 0x10 : 0x20)
+        var bits: UInt8 = 0x80 | (isKeyFrame ? 0 : 0x40)
         var rest: [UInt8] = [0x80 | UInt8(truncatingIfNeeded: pictureID >> 8), UInt8(truncatingIfNeeded: pictureID)]
-        if flexible {
+        switch mode {
+        case .nonFlexible:
+            bits |= 0x20
+            // TID, U, SID and D are 0.
+            rest += [0, baseLayerIndex]
+        case .flexible:
+            bits |= 0x10
             // P_DIFF = 1, N = 0: no further reference.
             if !isKeyFrame { rest.append(1 << 1) }
-        } else {
-            // TID, U, SID and D are 0. The first picture may differ from the base layer only by its own frames.
-            rest += [0, baseLayerIndex]
+        case .plain: break
         }
         pictureID = (pictureID &+ 1) & 0x7FFF
         baseLayerIndex &+= 1
 
         // The structure is in the first payload of a key frame only.
-        let first = [bits | 0x08 | (isKeyFrame ? 0x02 : 0)] + rest + (isKeyFrame ? structure : [])
+        let announced = isKeyFrame ? structure : []
+        let first = [bits | 0x08 | (announced.isEmpty ? 0 : 0x02)] + rest + announced
         return RTPPayload.split(frame, first: first, next: [bits] + rest, maximumSize: maximumPayloadSize) { $0 | 0x04 }
     }
 }
