@@ -185,22 +185,24 @@ import Testing
         #expect(session.media[1].simulcast?.send.count == 3)
         #expect(session.media[2].simulcast == nil)
         #expect(session.media[2].values("sctp-port") == ["5000"])
-        #expect(session.allowsMixedExtensions && session.media[0].allowsMixedExtensions == false)
+        #expect(session.allowsMixedExtensions && session.media[1].allowsMixedExtensions)
     }
 
     @Test func corpusIsReadOrRefused() throws {
         var read = 0
         for text in try Self.corpus() {
+            let session: SessionDescription
             do {
-                let session = try SessionDescription(parsing: text)
-                let again = try SessionDescription(parsing: session.text)
-                #expect(again.text == session.text)
-                #expect(again.attributes == session.attributes)
-                #expect(again.media.map(\.attributes) == session.media.map(\.attributes))
-                read += 1
-            } catch let error as SDPError {
+                session = try SessionDescription(parsing: text)
+            } catch {
                 #expect((0...text.utf8.count(where: { $0 == 10 }) + 1).contains(error.line))
+                continue
             }
+            let again = try SessionDescription(parsing: session.text)
+            #expect(again.text == session.text)
+            #expect(again.attributes == session.attributes)
+            #expect(again.media.map(\.attributes) == session.media.map(\.attributes))
+            read += 1
         }
         #expect(read >= 6)
     }

@@ -101,7 +101,7 @@ import Testing
             try PlainAnswerReader.read(text, for: shorter)
         }
         let otherTag = text.replacing("a=crypto:1 ", with: "a=crypto:7 ")
-        #expect(throws: SDPError(line: 10, reason: "the tag 7 with AEAD_AES_128_GCM was not offered")) {
+        #expect(throws: SDPError(line: 11, reason: "the tag 7 with AEAD_AES_128_GCM was not offered")) {
             try PlainAnswerReader.read(otherTag, for: own)
         }
         let noKey = text.replacing("a=crypto:1 ", with: "a=x-crypto:1 ")

@@ -1,3 +1,4 @@
+import Foundation
 import MediaContract
 import MediaWire
 import Testing
@@ -13,6 +14,8 @@ import Testing
                 "m=audio 5000 RTP/SAVPF 111", "a=mid:0", "a=rtcp-mux", Offers.crypto(1, .aesCM128HmacSHA1_80),
                 Offers.crypto(2, .aeadAES128GCM, 5), Offers.crypto(3, .aeadAES256GCM), "a=rtpmap:111 opus/48000/2",
                 "a=fmtp:111 useinbandfec=1", "a=rtcp-fb:111 nack", "a=ssrc:5 cname:x", "c=IN IP4 192.0.2.10",
+                "a=extmap:7 http://www.webrtc.org/experiments/rtp-hdrext/abs-capture-time",
+                "a=extmap:2 urn:ietf:params:rtp-hdrext:sdes:mid", "a=extmap:5 urn:ietf:params:rtp-hdrext:sdes:mid",
                 "a=extmap:1 urn:ietf:params:rtp-hdrext:ssrc-audio-level",
             ],
             [
@@ -75,6 +78,46 @@ import Testing
                 #expect(rtp.isSameHost(as: Offers.client) && rtcp.isSameHost(as: Offers.client), "seed \(seed)")
             }
         }
+    }
+
+    /// Offers with bytes changed, lost and doubled: an answer or an error, and never a trap.
+    @Test func damagedOffers() throws {
+        let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appendingPathComponent("Fuzz/SDP/corpus")
+        var texts = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+            .map { Array(try Data(contentsOf: $0)) }
+        // Most of the corpus is refused undamaged; these are not.
+        for _ in 0..<8 {
+            texts.append(Array(PlainAnswerTests.rich.utf8))
+            texts.append(Array(PlainAnswerTests.rich.replacing("recvonly", with: "sendonly").utf8))
+        }
+        var random = SeededGenerator(seed: 4)
+        var answered = 0
+        for round in 0..<4000 {
+            guard var bytes = texts.randomElement(using: &random), !bytes.isEmpty else { continue }
+            for _ in 0..<Int.random(in: 0...3, using: &random) {
+                let place = Int.random(in: 0..<bytes.count, using: &random)
+                switch Int.random(in: 0...2, using: &random) {
+                case 0: bytes[place] = UInt8.random(in: 0...255, using: &random)
+                case 1: bytes.removeSubrange(place..<min(bytes.count, place + 1 + round % 40))
+                default: bytes.insert(contentsOf: bytes[place..<min(bytes.count, place + 1 + round % 80)], at: place)
+                }
+                if bytes.isEmpty { bytes = [0] }
+            }
+            let text = String(decoding: bytes, as: UTF8.self)
+            for purpose in [LegPurpose.publish, .play] {
+                let client = round % 2 == 0 ? Offers.client : TransportAddress(ipv4: 0x7F00_0001, port: 1)
+                do {
+                    let offer = try PlainOffer.read(text, purpose: purpose, client: client)
+                    let session = try SessionDescription(parsing: Offers.answer(offer).text)
+                    #expect(session.media.count == offer.lines.count, "seed 4, round \(round)")
+                    answered += 1
+                } catch let error as NegotiationError {
+                    #expect(!error.reason.isEmpty, "seed 4, round \(round)")
+                }
+            }
+        }
+        #expect(answered > 400)
     }
 
     private static func shuffled(_ text: String, using random: inout SeededGenerator) -> String {

@@ -101,6 +101,10 @@ import Testing
             name: "two rtpmaps", text: Offers.session([], Offers.audio(9, "sendonly", ["a=rtpmap:111 VP8/90000"])),
             status: 400, line: 6, reason: "payload type 111 has two a=rtpmap lines"),
         Refusal(
+            name: "too many SSRCs",
+            text: Offers.session([], Offers.audio(9, "sendonly", (0...16).map { "a=ssrc:\($0) cname:a" })), line: 6,
+            reason: "it declares 17 SSRCs, and 16 are the most"),
+        Refusal(
             name: "two meanings of an id",
             text: Offers.session([], Offers.audio(9, "sendonly", ["a=extmap:1 urn:a", "a=extmap:1 urn:b"])),
             status: 400, line: 11, reason: "the header extension id 1 has two meanings"),
@@ -315,8 +319,8 @@ import Testing
                     "a=extmap:300 http://www.webrtc.org/experiments/rtp-hdrext/abs-capture-time",
                 ]))
         let line = try Offers.publish(text).acceptedLines[0].line
-        #expect(line.extensions.map(\.mapping.kind) == [.mid, .playoutDelay, .audioLevel])
-        #expect(line.extensions.map(\.mapping.id) == [1, 20, 9])
+        #expect(line.extensions.map(\.mapping.kind) == [.mid, .audioLevel, .playoutDelay])
+        #expect(line.extensions.map(\.mapping.id) == [1, 9, 20])
         // Without mixing, only the ids of the one-byte form; without a mid, no MID.
         let narrow = text.replacing("a=extmap-allow-mixed\r\n", with: "").replacing("a=mid:m\r\n", with: "")
         #expect(try Offers.publish(narrow).acceptedLines[0].line.extensions.map(\.mapping.kind) == [.audioLevel])
