@@ -127,13 +127,16 @@ let package = Package(
         .testTarget(
             name: "MediaEngineTests", dependencies: ["MediaEngine", "MediaContract", "MediaWire", "MediaTransport", "CNet"],
             swiftSettings: language),
+        .target(
+            name: "RoomTestKit", dependencies: ["RoomControl", "MediaContract", "MediaWire"],
+            path: "Tests/Support/RoomTestKit", swiftSettings: language),
         .testTarget(
-            name: "RoomControlTests", dependencies: ["RoomControl", "MediaContract", "MediaWire"],
+            name: "RoomControlTests", dependencies: ["RoomControl", "MediaContract", "MediaWire", "RoomTestKit"],
             swiftSettings: language),
         .testTarget(name: "WebTransportTests", dependencies: ["WebTransport"], swiftSettings: language),
         .testTarget(
             name: "RoomServiceTests",
-            dependencies: ["RoomService", "RoomControl", "WebTransport", "MediaContract", "MediaWire"],
+            dependencies: ["RoomService", "RoomControl", "WebTransport", "MediaContract", "MediaWire", "RoomTestKit"],
             swiftSettings: language),
         .testTarget(name: "ParlorNodeTests", dependencies: ["ParlorNode"], swiftSettings: language),
         .testTarget(
