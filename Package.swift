@@ -46,7 +46,7 @@ let package = Package(
             linkerSettings: [.linkedLibrary("srtp2"), .linkedLibrary("crypto")]),
         .target(
             name: "CCodecs", path: "CMediaShims/codecs",
-            linkerSettings: [.linkedLibrary("opus"), .linkedLibrary("vpx")]),
+            linkerSettings: [.linkedLibrary("opus"), .linkedLibrary("vpx"), .linkedLibrary("m")]),
         .target(
             name: "CWeb", path: "CMediaShims/web",
             cxxSettings: [.unsafeFlags(["-O2"])],

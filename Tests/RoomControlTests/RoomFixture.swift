@@ -78,6 +78,12 @@ struct RoomFixture {
         return status?.lines.map { line in line.publisher.map { "\($0) \(line.codec?.name ?? "?")" } } ?? []
     }
 
+    func lines(of leg: LegID) -> [LegStatus.Line] {
+        var copy = state
+        var effects: [RoomEffect] = []
+        return copy.visitLeg(leg, now: now, effects: &effects)?.lines ?? []
+    }
+
     func tracks(of leg: LegID) -> [String] {
         var copy = state
         var effects: [RoomEffect] = []

@@ -41,7 +41,7 @@ import Testing
         let standard = Self.admin.replacing("E5pSruD-zJsjpuZ1Huqh1xhaUzY=", with: "E5pSruD+zJsjpuZ1Huqh1xhaUzY")
         #expect(try verify(standard).permission == .admin)
         // Without padding in the payload, and signed so.
-        let json = "{\"appId\":\"d8lk7l4ed\",\"roomName\":\"r\",\"userId\":\"u\",\"expireAt\":1893456000,\"permission\":\"\"}"
+        let json = "{\"appId\":\"d8lk7l4ed\",\"roomName\":\"ro\",\"userId\":\"u\",\"expireAt\":1893456000,\"permission\":\"\"}"
         let unpadded = Base64URL.encode(Array(json.utf8), padded: false)
         #expect(unpadded.utf8.count % 4 != 0, "the example must need padding")
         #expect(try verify(RoomToken.text(payload: unpadded, key: Self.key)).permission == .user)

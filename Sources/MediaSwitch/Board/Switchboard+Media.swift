@@ -256,7 +256,9 @@ extension Switchboard {
                     drops.count(.lateForSubscriber)
                     continue
                 }
-                guard outbox.admits(destination, isVideo: isVideo), let slot = outbox.take() else {
+                guard outbox.admits(destination, isVideo: isVideo),
+                    let slot = outbox.take() ?? slotFromVideo(isVideo: isVideo)
+                else {
                     drops.count(.outboxFull)
                     continue
                 }
@@ -275,6 +277,13 @@ extension Switchboard {
         track.pointee.pendingCount = 0
         track.pointee.pendingBytes = 0
         return true
+    }
+
+    /// Where nothing is free, speech takes the place of video.
+    private mutating func slotFromVideo(isVideo: Bool) -> Int? {
+        guard !isVideo, let slot = outbox.takeFromVideo() else { return nil }
+        drops.count(.outboxFull)
+        return slot
     }
 
     private mutating func start(
@@ -318,6 +327,7 @@ extension Switchboard {
         entry.pointee.ssrc = subscription.pointee.ssrc
         entry.pointee.index = UInt64(bitPattern: number) & 0xFFFF_FFFF_FFFF
         entry.pointee.track = Int32(truncatingIfNeeded: track)
+        entry.pointee.isVideo = tracks[track].pointee.isVideo
         entry.pointee.isSealed = false
         subscription.pointee.lastTimestamp = packet.pointee.timestamp &+ subscription.pointee.timestampOffset
         return true

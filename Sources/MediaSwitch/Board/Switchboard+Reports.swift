@@ -115,6 +115,7 @@ extension Switchboard {
         }
         outbox.slots[slot].length = Int32(truncatingIfNeeded: length)
         outbox.slots[slot].track = -1
+        outbox.slots[slot].isVideo = false
         outbox.slots[slot].isSealed = true
         outbox.enqueue(slot, to: transport.pointee.isMuxed ? place * 2 : place * 2 + 1)
     }

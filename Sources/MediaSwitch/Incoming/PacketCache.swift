@@ -47,7 +47,7 @@ struct PacketCache: ~Copyable {
     /// The packet with this number, if it is still there.
     @inline(__always) func find(_ sequence: Int64) -> UnsafePointer<CachedPacket>? {
         let entry = entries + Int(sequence & entryMask)
-        guard entry.pointee.sequence == sequence, isIntact(entry.pointee) else { return nil }
+        guard sequence >= 0, entry.pointee.sequence == sequence, isIntact(entry.pointee) else { return nil }
         return UnsafePointer(entry)
     }
 

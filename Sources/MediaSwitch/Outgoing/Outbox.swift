@@ -11,6 +11,7 @@ struct OutboxSlot {
     /// The track it is a copy of; -1 for RTCP.
     var track: Int32 = -1
     var headerLength: UInt16 = 0
+    var isVideo = false
     var isSealed = false
     var isDone = false
 }
@@ -247,6 +248,20 @@ package struct Outbox: ~Copyable {
         queues[destination].head = head
         queues[destination].tail = tail
         return dropped
+    }
+
+    /// Makes room for speech where everything is full: takes the slot of the oldest video copy of some destination. `nil`: there is none.
+    mutating func takeFromVideo() -> Int? {
+        for place in 0..<listedCount {
+            var found = false
+            drop(from: Int(listed[place])) { slot in
+                guard !found, slot.isVideo else { return false }
+                found = true
+                return true
+            }
+            if found { return take() }
+        }
+        return nil
     }
 
     /// Frees waiting copies of a removed track, wherever they were to go.

@@ -41,6 +41,13 @@ package struct RTPHeaderWriter {
     /// Appends an element and leaves its data to the caller: returns where the `length` bytes belong (they are zero until
     /// then). `nil`: the form cannot carry this id or length, or it does not fit; then nothing was written.
     @inlinable package mutating func reserve(id: UInt8, length: Int) -> Int? {
+        guard let data = place(id: id, length: length) else { return nil }
+        for offset in data..<count { buffer.storeBytes(of: 0, toByteOffset: offset, as: UInt8.self) }
+        return data
+    }
+
+    /// Writes an element's own header and claims the room behind it, whose bytes are still the buffer's old ones.
+    @inlinable mutating func place(id: UInt8, length: Int) -> Int? {
         guard count >= RTPHeader.fixedLength, id != 0, length >= 0, length <= 255 else { return nil }
         guard isTwoByte || !Self.needsTwoByteForm(id: id, length: length) else { return nil }
         // The block's own header comes with the first element; `finish` fills it in.
@@ -57,18 +64,13 @@ package struct RTPHeaderWriter {
             let head = id << 4 | UInt8(truncatingIfNeeded: length &- 1)
             buffer.storeBytes(of: head, toByteOffset: start, as: UInt8.self)
         }
-        var offset = data
-        while offset < end {
-            buffer.storeBytes(of: 0, toByteOffset: offset, as: UInt8.self)
-            offset &+= 1
-        }
         count = end
         return data
     }
 
     /// Appends an element. `false`: the form cannot carry it, or it does not fit; then nothing was written.
     @inlinable package mutating func append(id: UInt8, bytes: UnsafeRawBufferPointer) -> Bool {
-        guard let offset = reserve(id: id, length: bytes.count) else { return false }
+        guard let offset = place(id: id, length: bytes.count) else { return false }
         if let source = bytes.baseAddress, let target = buffer.baseAddress {
             target.advanced(by: offset).copyMemory(from: source, byteCount: bytes.count)
         }
@@ -82,14 +84,14 @@ package struct RTPHeaderWriter {
 
     /// Appends a 16-bit element, such as the transport-wide sequence number.
     @inlinable package mutating func append(id: UInt8, uint16 value: UInt16) -> Bool {
-        guard let offset = reserve(id: id, length: 2) else { return false }
+        guard let offset = place(id: id, length: 2) else { return false }
         buffer.storeBigEndian(value, at: offset)
         return true
     }
 
     /// Appends the low 24 bits of `value`, such as the absolute send time (6.18 fixed point seconds).
     @inlinable package mutating func append(id: UInt8, uint24 value: UInt32) -> Bool {
-        guard let offset = reserve(id: id, length: 3) else { return false }
+        guard let offset = place(id: id, length: 3) else { return false }
         buffer.storeBigEndian(UInt16(truncatingIfNeeded: value >> 8), at: offset)
         buffer.storeBytes(of: UInt8(truncatingIfNeeded: value), toByteOffset: offset &+ 2, as: UInt8.self)
         return true
