@@ -135,7 +135,8 @@ extension Switchboard {
             if count > 0 {
                 let reports = UnsafeBufferPointer(rebasing: blocks[..<count])
                 sendRTCP(transport: place, asCompound: false) { writer in
-                    writer.receiverReport(ssrc: localSSRC, blocks: reports) && transport.pointee.name(localSSRC, &writer)
+                    writer.receiverReport(ssrc: localSSRC, blocks: reports)
+                        && transport.pointee.name(localSSRC, &writer)
                 }
             }
         }

@@ -64,7 +64,9 @@ struct Transport: ~Copyable {
     var bytesOut: UInt64 = 0
 
     init?(_ spec: TransportSpec, peer: Int, now: MediaTime) {
-        guard let opener = SRTPOpener(key: spec.inbound), let sealer = SRTPSealer(key: spec.outbound) else { return nil }
+        guard let opener = SRTPOpener(key: spec.inbound), let sealer = SRTPSealer(key: spec.outbound) else {
+            return nil
+        }
         id = spec.id
         self.peer = peer
         socket = spec.socket
