@@ -98,6 +98,37 @@ import Testing
         #expect(silentAt.first.map { abs(($0 - MediaTime(nanoseconds: 1_000_000_000)).seconds - 50) < 1.1 } == true)
     }
 
+    @Test func aReceivingLegIsGoneAfterTenSecondsOfRefusalsAndNotBefore() {
+        let scene = RoomScene(seed: 5)
+        let alice = scene.publisher(room: 1, codec: .opus, payloadType: 111)
+        let bob = scene.subscriber(room: 1, to: alice.track)
+        func unreachable() -> Int {
+            scene.network.flush()
+            return scene.network.takeEvents().filter { if case .transportUnreachable = $0 { true } else { false } }.count
+        }
+        func refuse(seconds: Int) {
+            for _ in 0..<seconds * 10 {
+                scene.network.switchboard.socketUnreachable(bob.peer.socket, now: scene.network.now)
+                scene.network.run(for: .milliseconds(100))
+            }
+        }
+        // A player that takes eight seconds to start.
+        refuse(seconds: 8)
+        #expect(unreachable() == 0)
+        // It stops much later.
+        scene.network.run(for: .seconds(60))
+        refuse(seconds: 9)
+        #expect(unreachable() == 0)
+        refuse(seconds: 5)
+        #expect(unreachable() == 1)
+        // A publisher that refuses our reports is not judged by it.
+        for _ in 0..<300 {
+            scene.network.switchboard.socketUnreachable(alice.peer.socket, now: scene.network.now)
+            scene.network.run(for: .milliseconds(100))
+        }
+        #expect(unreachable() == 0)
+    }
+
     @Test func joiningAndLeavingTenThousandTimesLeavesNothing() {
         let scene = RoomScene(seed: 4)
         var alice = scene.publisher(room: 1, codec: .opus, payloadType: 111)

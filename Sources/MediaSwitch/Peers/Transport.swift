@@ -54,6 +54,10 @@ struct Transport: ~Copyable {
     var lastHeard: MediaTime
     var lastHeardReported: MediaTime?
     var isSilent = false
+    /// The network refuses our packets since then; the last refusal.
+    var refusedSince = MediaTime(nanoseconds: .min / 2)
+    var lastRefused = MediaTime(nanoseconds: .min / 2)
+    var isGone = false
     var nextReport = MediaTime.distantFuture
     var armedFor = MediaTime.distantFuture
 
