@@ -112,6 +112,7 @@ let package = Package(
 
         // Tests
         .target(name: "CAllocationCounter", path: "Tests/Support/CAllocationCounter"),
+        .target(name: "CSRTPFuzz", dependencies: ["CCrypto"], path: "Tests/Fuzz/SRTP", exclude: ["corpus"]),
         .target(
             name: "MediaTestKit",
             dependencies: ["MediaSwitch", "MediaTransport", "MediaContract", "MediaWire"],
@@ -119,7 +120,9 @@ let package = Package(
         .testTarget(name: "MediaWireTests", dependencies: ["MediaWire"], swiftSettings: language),
         .testTarget(
             name: "MediaTransportTests",
-            dependencies: ["MediaTransport", "MediaContract", "MediaWire", "CCrypto", "CAllocationCounter"],
+            dependencies: [
+                "MediaTransport", "MediaContract", "MediaWire", "CCrypto", "CAllocationCounter", "CSRTPFuzz",
+            ],
             swiftSettings: language),
         .testTarget(
             name: "MediaSwitchTests",
