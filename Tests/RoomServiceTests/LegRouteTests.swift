@@ -170,7 +170,8 @@ import WebTransport
     @Test func contentType() async {
         let node = ServiceFixture()
         for (type, expected) in [
-            (nil, 415), ("", 415), ("text/plain", 415), ("application/sdpx", 415), ("application/trickle-ice-sdpfrag", 415),
+            (nil, 415), ("", 415), ("text/plain", 415), ("application/sdpx", 415),
+            ("application/trickle-ice-sdpfrag", 415),
             ("application/sdp", 201), ("Application/SDP; charset=utf-8", 201), ("application/sdp ;x", 201),
         ] as [(String?, Int)] {
             var headers: HTTPFields = ["Authorization": "Bearer \(node.token("alice"))"]
@@ -198,7 +199,8 @@ import WebTransport
             }
             if answer.status == 201 { _ = await node.delete(answer.headers["Location"] ?? "", as: "alice") }
         }
-        #expect(await node.post("/whip", as: "alice", offer: good.replacing("m=video", with: "mvideo")).refusal?.line == 10)
+        let broken = await node.post("/whip", as: "alice", offer: good.replacing("m=video", with: "mvideo"))
+        #expect(broken.refusal?.line == 10)
         #expect(node.plane.openPorts.isEmpty)
         #expect(await node.users() == [])
     }

@@ -33,7 +33,8 @@ import WebTransport
         }
         let all = try await list("")
         #expect(all == Rooms(end: true, offset: 4, rooms: ["meet-a", "meet-b", "meet-c", "other"]))
-        #expect(try await list("?prefix=meet&offset=0&limit=2") == Rooms(end: false, offset: 2, rooms: ["meet-a", "meet-b"]))
+        let first = try await list("?prefix=meet&offset=0&limit=2")
+        #expect(first == Rooms(end: false, offset: 2, rooms: ["meet-a", "meet-b"]))
         #expect(try await list("?prefix=meet&offset=2&limit=2") == Rooms(end: true, offset: 3, rooms: ["meet-c"]))
         #expect(try await list("?offset=99") == Rooms(end: true, offset: 4, rooms: []))
         #expect(try await list("?prefix=none") == Rooms(end: true, offset: 0, rooms: []))

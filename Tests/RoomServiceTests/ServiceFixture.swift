@@ -45,15 +45,18 @@ struct ServiceFixture: Sendable {
     // MARK: Legs
 
     func send(
-        _ method: String, _ target: String, headers: HTTPFields = [:], body: String = "", from peer: String = "127.0.0.1"
+        _ method: String, _ target: String, headers: HTTPFields = [:], body: String = "",
+        from peer: String = "127.0.0.1"
     ) async -> HTTPResponse {
         await services.handle(
             HTTPRequest(
-                method: method, target: target, headers: headers, body: Array(body.utf8), peerHost: peer, peerPort: 50000))
+                method: method, target: target, headers: headers, body: Array(body.utf8), peerHost: peer,
+                peerPort: 50000))
     }
 
     func post(
-        _ target: String, as user: String, room: String = "room", offer: String? = nil, from peer: String = "127.0.0.1"
+        _ target: String, as user: String, room: String = "room", offer: String? = nil,
+        from peer: String = "127.0.0.1"
     ) async -> HTTPResponse {
         let isPlay = target.hasPrefix("/whep")
         return await send(
