@@ -17,6 +17,8 @@ package struct PlainOffer: Sendable {
 
     /// More m-lines than this are refused: each may take two ports of a small range.
     package static let maximumLines = 16
+    /// An m-line that declares more is refused; three layers with repair streams have six.
+    package static let maximumSSRCs = 16
 
     /// One m-line of the offer.
     package struct Line: Sendable {

@@ -86,10 +86,13 @@ private struct PlainOfferReader {
             return .refused("none of its payload types is usable: \(names) with an a=rtpmap line is needed")
         }
         let extensions = try readExtensions(media)
+        let ssrcs = primarySSRCs(media)
+        guard ssrcs.count <= PlainOffer.maximumSSRCs else {
+            return .refused("it declares \(ssrcs.count) SSRCs, and \(PlainOffer.maximumSSRCs) are the most")
+        }
         return .usable(
             PlainOffer.AcceptedLine(
-                kind: kind, codecs: codecs, transport: 0, mid: media.mid, ssrcs: primarySSRCs(media),
-                extensions: extensions))
+                kind: kind, codecs: codecs, transport: 0, mid: media.mid, ssrcs: ssrcs, extensions: extensions))
     }
 
     /// The usable payload types in the m-line's order: the first one for publishing, each codec once for playing.
@@ -105,13 +108,16 @@ private struct PlainOfferReader {
             maps[map.payloadType] = map
         }
         let parameters = media.formatParameters
+        // Without the F in RTP/SAVPF, a=rtcp-fb has no meaning (RFC 4585, section 4.2).
         let feedback = media.profile.hasFeedback ? media.feedback : []
 
         var result: [PlainOffer.OfferedCodec] = []
         var isBest: [Bool] = []
+        var seen: Set<UInt8> = []
         for format in media.formats {
             // RFC 5761, section 4: with muxed RTCP, 64...95 would read as RTCP packet types.
-            guard let payloadType = UInt8(format), let codec = maps[payloadType]?.codec, codec.kind == kind,
+            guard let payloadType = UInt8(format), seen.insert(payloadType).inserted,
+                let codec = maps[payloadType]?.codec, codec.kind == kind,
                 !(media.rtcpMux && (64...95).contains(payloadType))
             else { continue }
             let own = parameters.first { $0.format == format }
@@ -138,7 +144,8 @@ private struct PlainOfferReader {
     private func readExtensions(_ media: MediaDescription) throws(NegotiationError) -> [PlainOffer.OfferedExtension] {
         var uris: [UInt16: String] = [:]
         var result: [PlainOffer.OfferedExtension] = []
-        for map in media.extensions {
+        // By id, so that the order of lines has no meaning; of two ids for one URI the lower is taken.
+        for map in media.extensions.sorted(by: { $0.id < $1.id }) {
             if map.id < 256, let other = uris[map.id], other != map.uri {
                 throw NegotiationError(
                     .malformed, line: map.line, reason: "the header extension id \(map.id) has two meanings")
@@ -269,7 +276,7 @@ private struct PlainOfferReader {
     private static let preference: [SRTPProfile] = [.aeadAES128GCM, .aeadAES256GCM, .aesCM128HmacSHA1_80]
 
     private func ownTransport(_ media: MediaDescription) throws(NegotiationError) -> Result<OwnTransport, Refusal> {
-        let cryptos = media.cryptos
+        let cryptos = media.cryptos.sorted { $0.tag < $1.tag }
         for profile in PlainOfferReader.preference {
             for crypto in cryptos where crypto.profile == profile {
                 guard let key = crypto.masterKey else { continue }
