@@ -3,12 +3,12 @@ internal import CWeb
 /// An HTTP/1.1 client on one thread of its own; each request has a connection of its own.
 package final class HTTPClient: Sendable {
     let core: ClientCore
-    let tls: TLSHandle
+    let tls: ClientTLS
 
     /// - Parameter threadName: as the system's tools show it, up to 15 bytes.
     /// - Throws: `.tls` when the given authorities cannot be read.
     package init(trust: TLSTrust = .system, threadName: String = "web-client") throws(WebTransportError) {
-        tls = try trust.makeHandle()
+        tls = try ClientTLS(trust)
         core = ClientCore(parlor_web_client_create(threadName))
     }
 
@@ -26,13 +26,14 @@ package final class HTTPClient: Sendable {
     ) async throws(WebTransportError) -> HTTPResponse {
         let url = try WebURL(url)
         guard HTTPFields.isToken(method) else { throw WebTransportError(.badURL, "\(method) is not a method") }
+        let tls = url.isTLS ? try tls.handle() : nil
         let exchange = PendingExchange<HTTPResponse>(core)
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let context = Unmanaged.passRetained(exchange).toOpaque()
                 exchange.begin(continuation) {
                     core.send(
-                        method, url, tls: url.isTLS ? tls : nil, headers: headers, body: body, timeout: timeout,
+                        method, url, tls: tls, headers: headers, body: body, timeout: timeout,
                         bodyLimit: bodyLimit, context: context
                     ) { context, response, failure in
                         guard let context else { return }

@@ -1,4 +1,5 @@
 internal import CWeb
+internal import Synchronization
 
 /// Where PEM text comes from.
 package enum PEMSource: Sendable, Equatable {
@@ -51,6 +52,29 @@ package enum TLSTrust: Sendable, Equatable {
             }
         guard let pointer else { throw WebTransportError(failure) }
         return TLSHandle(pointer)
+    }
+}
+
+/// A client's TLS context, made with its first use: the system's authorities take tens of milliseconds to read.
+final class ClientTLS: Sendable {
+    private let trust: TLSTrust
+    private let made = Mutex<TLSHandle?>(nil)
+
+    /// Given authorities are read at once, so that a mistake shows at once.
+    init(_ trust: TLSTrust) throws(WebTransportError) {
+        self.trust = trust
+        if case .authorities = trust {
+            _ = try handle()
+        }
+    }
+
+    func handle() throws(WebTransportError) -> TLSHandle {
+        try made.withLock { handle throws(WebTransportError) in
+            if let handle { return handle }
+            let new = try trust.makeHandle()
+            handle = new
+            return new
+        }
     }
 }
 

@@ -37,6 +37,10 @@ struct RawSocket: ~Copyable {
         }
     }
 
+    init(adopting descriptor: CInt) {
+        self.descriptor = descriptor
+    }
+
     deinit {
         close(descriptor)
     }
@@ -96,6 +100,12 @@ struct RawSocket: ~Copyable {
         return String(decoding: all, as: UTF8.self)
     }
 
+    /// Whether nothing comes within that time.
+    func isSilent(forMilliseconds milliseconds: CInt) -> Bool {
+        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&entry, 1, milliseconds) == 0
+    }
+
     /// Whether nothing can be read at this moment.
     var isSilent: Bool {
         var byte: UInt8 = 0
@@ -153,4 +163,47 @@ func withServer<Result>(
     lines += request.headers.map { "\($0.name)=\($0.value)" }
     lines.append(String(decoding: request.body, as: UTF8.self))
     return HTTPResponse(status: 200, text: lines.joined(separator: "\n"))
+}
+
+/// A handler with one answer.
+func answer(_ response: HTTPResponse) -> @Sendable (HTTPRequest) async -> HTTPResponse {
+    { _ in response }
+}
+
+/// A listening socket that knows nothing of HTTP.
+final class RawListener: Sendable {
+    let port: UInt16
+    private let descriptor: CInt
+
+    init() throws {
+        descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+        guard descriptor >= 0 else { throw RawSocket.Failure(step: "socket", code: errno) }
+        var limit = timeval(tv_sec: 10, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let descriptor = self.descriptor
+        let result = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, size) == 0 && listen(descriptor, 8) == 0 && getsockname(descriptor, $0, &size) == 0
+            }
+        }
+        port = UInt16(bigEndian: address.sin_port)
+        guard result else { throw RawSocket.Failure(step: "listen", code: errno) }
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// Accepts one connection, reads a request's header, sends the bytes and closes.
+    func serveOnce(_ bytes: String) throws {
+        let connection = accept(descriptor, nil, nil)
+        guard connection >= 0 else { throw RawSocket.Failure(step: "accept", code: errno) }
+        let socket = RawSocket(adopting: connection)
+        _ = try socket.receive(until: "\r\n\r\n")
+        try socket.send(bytes)
+    }
 }
