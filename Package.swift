@@ -109,13 +109,17 @@ let package = Package(
 
         // Tests
         .target(name: "CAllocationCounter", path: "Tests/Support/CAllocationCounter"),
+        .target(name: "CSRTPFuzz", dependencies: ["CCrypto"], path: "Tests/Fuzz/SRTP", exclude: ["corpus"]),
         .target(
             name: "MediaTestKit",
             dependencies: ["MediaSwitch", "MediaTransport", "MediaContract", "MediaWire"],
             path: "Tests/Support/MediaTestKit", swiftSettings: mediaPath),
         .testTarget(name: "MediaWireTests", dependencies: ["MediaWire"], swiftSettings: language),
         .testTarget(
-            name: "MediaTransportTests", dependencies: ["MediaTransport", "MediaContract", "MediaWire", "CCrypto"],
+            name: "MediaTransportTests",
+            dependencies: [
+                "MediaTransport", "MediaContract", "MediaWire", "CCrypto", "CAllocationCounter", "CSRTPFuzz",
+            ],
             swiftSettings: language),
         .testTarget(
             name: "MediaSwitchTests",

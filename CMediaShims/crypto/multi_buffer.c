@@ -12,6 +12,7 @@
 static pthread_once_t loaded = PTHREAD_ONCE_INIT;
 static IMB_MGR *(*alloc_manager)(uint64_t);
 static void (*init_manager)(IMB_MGR *, IMB_ARCH *);
+static void (*init_narrow_manager)(IMB_MGR *);
 static void (*free_manager)(IMB_MGR *);
 static IMB_MGR *shared;
 
@@ -31,6 +32,16 @@ IMB_MGR *multi_buffer_create(void) {
     return NULL;
 }
 
+IMB_MGR *multi_buffer_create_narrow(void) {
+    if (shared == NULL || (shared->features & IMB_FEATURE_SHANI) == 0) return NULL;
+    IMB_MGR *manager = alloc_manager(0);
+    if (manager == NULL) return NULL;
+    init_narrow_manager(manager);
+    if (manager->imb_errno == 0 && (manager->features & IMB_FEATURE_SHANI) != 0) return manager;
+    free_manager(manager);
+    return NULL;
+}
+
 void multi_buffer_free(IMB_MGR *manager) {
     if (manager != NULL) free_manager(manager);
 }
@@ -43,10 +54,12 @@ static void load(void) {
     if (version == NULL || version() >> 8 != IMB_VERSION_NUM >> 8) return;
     void *alloc = dlsym(library, "alloc_mb_mgr");
     void *init = dlsym(library, "init_mb_mgr_auto");
+    void *narrow = dlsym(library, "init_mb_mgr_sse");
     void *release = dlsym(library, "free_mb_mgr");
-    if (alloc == NULL || init == NULL || release == NULL) return;
+    if (alloc == NULL || init == NULL || narrow == NULL || release == NULL) return;
     alloc_manager = (IMB_MGR * (*)(uint64_t)) alloc;
     init_manager = (void (*)(IMB_MGR *, IMB_ARCH *))init;
+    init_narrow_manager = (void (*)(IMB_MGR *))narrow;
     free_manager = (void (*)(IMB_MGR *))release;
     shared = multi_buffer_create();
 }

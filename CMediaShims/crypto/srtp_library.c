@@ -97,3 +97,8 @@ int32_t library_seal_rtp(library_session *library, uint8_t *packet, size_t lengt
     int sealed = (int)length;
     return srtp_protect(library->session, packet, &sealed) == srtp_err_status_ok ? sealed : -1;
 }
+
+int32_t library_seal_rtcp(library_session *library, uint8_t *packet, size_t length) {
+    int sealed = (int)length;
+    return srtp_protect_rtcp(library->session, packet, &sealed) == srtp_err_status_ok ? sealed : -1;
+}

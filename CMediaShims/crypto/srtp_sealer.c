@@ -56,6 +56,11 @@ void parlor_srtp_sealer_destroy(parlor_srtp_sealer *sealer) {
     free(sealer);
 }
 
+library_session *sealer_library(parlor_srtp_sealer *sealer) {
+    if (sealer->library == NULL && sealer->keys.has_master) sealer->library = library_create(&sealer->keys, false);
+    return sealer->library;
+}
+
 bool sealer_seal_rtp_evp(
     parlor_srtp_sealer *sealer, uint8_t *packet, size_t length, size_t header_length, uint32_t ssrc, uint64_t index) {
     uint8_t iv[16];
@@ -101,4 +106,12 @@ int32_t parlor_srtp_sealer_seal_rtcp(
     hmac_sha1_two(&sealer->rtcp.hmac, packet, length, word, sizeof word, mac);
     memcpy(packet + length + sizeof word, mac, 10);
     return (int32_t)sealed;
+}
+
+int32_t parlor_srtp_sealer_seal_rtcp_by_library(
+    parlor_srtp_sealer *sealer, uint8_t *packet, size_t length, size_t capacity) {
+    if (length < rtcp_header || length > longest_packet) return -1;
+    if (length + tag_length(sealer->profile) + srtcp_index_length > capacity) return -1;
+    library_session *library = sealer_library(sealer);
+    return library == NULL ? -1 : library_seal_rtcp(library, packet, length);
 }

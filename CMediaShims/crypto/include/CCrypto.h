@@ -79,6 +79,10 @@ void parlor_srtp_sealer_destroy(parlor_srtp_sealer *sealer);
 int32_t parlor_srtp_sealer_seal_rtcp(
     parlor_srtp_sealer *sealer, uint8_t *packet, size_t length, size_t capacity, uint32_t index);
 
+/// The same by libsrtp2, which counts the index itself, from 1: what tests compare with.
+int32_t parlor_srtp_sealer_seal_rtcp_by_library(
+    parlor_srtp_sealer *sealer, uint8_t *packet, size_t length, size_t capacity);
+
 /// Packets that wait to be sealed together. One per thread.
 typedef struct parlor_srtp_batch parlor_srtp_batch;
 /// NULL: out of memory, or the backend is not available.
