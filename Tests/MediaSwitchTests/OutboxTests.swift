@@ -2,8 +2,7 @@ import MediaContract
 import MediaTestKit
 import MediaWire
 import Testing
-
-@testable import MediaSwitch
+import MediaSwitch
 
 @Suite struct OutboxTests {
     @Test func aRunToOneDestinationLeavesAsOneMessageAndAShorterOneEndsIt() {

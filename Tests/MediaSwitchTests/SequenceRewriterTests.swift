@@ -1,7 +1,6 @@
 import MediaTestKit
 import Testing
-
-@testable import MediaSwitch
+import MediaSwitch
 
 /// The slow reference: every number in a dictionary.
 private struct ReferenceRewriter {
