@@ -123,8 +123,8 @@ private struct ModelRun {
             startOver()
         }
         let actions = [
-            "join", "join", "join", "remove", "kick", "heard", "silent", "silent", "unreachable", "visit", "pass", "wait",
-            "confirm", "refuse",
+            "join", "join", "join", "remove", "kick", "heard", "silent", "silent", "unreachable", "visit", "pass",
+            "wait", "confirm", "refuse",
         ]
         let action = pick(actions) ?? ""
         lastAction = "\(action) at \(second) s"
@@ -162,7 +162,9 @@ private struct ModelRun {
     }
 
     mutating func line(_ kind: MediaKind, _ transport: Int) -> LegPlan.Line {
-        if kind == .audio { return LegPlan.Line(kind: .audio, transport: transport, formats: RoomFixture.audio.formats) }
+        if kind == .audio {
+            return LegPlan.Line(kind: .audio, transport: transport, formats: RoomFixture.audio.formats)
+        }
         let codecs: [Codec] = [.vp8, .h264]
         let offered = codecs.filter { _ in random.next() % 3 > 0 }
         return LegPlan.Line(
@@ -204,8 +206,8 @@ private struct ModelRun {
             let lease = settings.legLease.nanoseconds / 1_000_000_000
             model.add(
                 NaiveRoom.Leg(
-                    id: id, user: user, kind: kind, started: second, leaseEnd: kind == .receiving ? second + lease : nil,
-                    lines: lines, picks: picks))
+                    id: id, user: user, kind: kind, started: second,
+                    leaseEnd: kind == .receiving ? second + lease : nil, lines: lines, picks: picks))
         } catch {
             if error as? RoomRefusal != expected { problem = "\(error) instead of \(String(describing: expected))" }
         }
@@ -341,7 +343,8 @@ private struct ModelRun {
             }
             model.legs[index].had = lines.map(\.track)
         }
-        if room.plane.subscriptions.count != fed { return "\(room.plane.subscriptions.count) subscriptions for \(fed) lines" }
+        let subscriptions = room.plane.subscriptions.count
+        if subscriptions != fed { return "\(subscriptions) subscriptions for \(fed) lines" }
         return nil
     }
 }

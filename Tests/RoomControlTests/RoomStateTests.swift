@@ -90,7 +90,8 @@ import Testing
         #expect(room.heard(by: player) == ["alice opus", "alice VP8"])
         // A second line of a kind takes the next track.
         let two = try room.join(
-            "dave", .receiving, [RoomFixture.video(.vp8, transport: 0), RoomFixture.video(.vp8), RoomFixture.video(.vp8)])
+            "dave", .receiving,
+            [RoomFixture.video(.vp8, transport: 0), RoomFixture.video(.vp8), RoomFixture.video(.vp8)])
         #expect(room.heard(by: two) == ["alice VP8", "bob VP8", nil])
     }
 

@@ -85,9 +85,9 @@ package struct PlayLine: Sendable {
 }
 
 /// Random SSRCs (RFC 3550, section 8.1).
-enum SSRCPool {
+package enum SSRCPool {
     /// One that is neither 0 nor taken.
-    static func draw(besides taken: Set<UInt32>, using random: inout some RandomNumberGenerator) -> UInt32 {
+    package static func draw(besides taken: Set<UInt32>, using random: inout some RandomNumberGenerator) -> UInt32 {
         while true {
             let ssrc = UInt32.random(in: 1...UInt32.max, using: &random)
             if !taken.contains(ssrc) { return ssrc }

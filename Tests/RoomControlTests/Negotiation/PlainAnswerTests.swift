@@ -2,7 +2,7 @@ import MediaContract
 import MediaWire
 import Testing
 
-@testable import RoomControl
+import RoomControl
 
 @Suite struct PlainAnswerTests {
     static let rich = Offers.session(

@@ -63,7 +63,8 @@ package struct PlaneModel: Sendable {
         check(source.peer != sink.peer, "subscribe to oneself")
         check(spec.firstSequence <= 32767, "first sequence number in the upper half")
         check(spec.ssrc != sink.localSSRC, "subscription under the transport's own SSRC")
-        check(usedStreams.insert([spec.transport.rawValue, UInt64(spec.ssrc)]).inserted, "SSRC used twice under one key")
+        let stream = [spec.transport.rawValue, UInt64(spec.ssrc)]
+        check(usedStreams.insert(stream).inserted, "SSRC used twice under one key")
         check(
             !subscriptions.values.contains { $0.track == spec.track && $0.transport == spec.transport },
             "track subscribed twice")
