@@ -27,10 +27,11 @@ let language: [SwiftSetting] = [
 ]
 
 /// The media path: cross-module inlining, and no dynamic exclusivity checks (bounds and overflow traps stay on).
-let mediaPath: [SwiftSetting] = language + [
-    .unsafeFlags(["-cross-module-optimization"], .when(configuration: .release)),
-    .unsafeFlags(["-enforce-exclusivity=unchecked"]),
-]
+let mediaPath: [SwiftSetting] =
+    language + [
+        .unsafeFlags(["-cross-module-optimization"], .when(configuration: .release)),
+        .unsafeFlags(["-enforce-exclusivity=unchecked"]),
+    ]
 
 let package = Package(
     name: "parlor",
@@ -46,12 +47,13 @@ let package = Package(
             linkerSettings: [.linkedLibrary("srtp2"), .linkedLibrary("crypto")]),
         .target(
             name: "CCodecs", path: "CMediaShims/codecs",
-            linkerSettings: [.linkedLibrary("opus"), .linkedLibrary("vpx")]),
+            linkerSettings: [.linkedLibrary("opus"), .linkedLibrary("vpx"), .linkedLibrary("m")]),
         .target(
             name: "CWeb", path: "CMediaShims/web",
             cxxSettings: [.unsafeFlags(["-O2"])],
             linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
-        .systemLibrary(name: "CYAML", path: "CMediaShims/yaml", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
+        .systemLibrary(
+            name: "CYAML", path: "CMediaShims/yaml", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
 
         // Media path
         .target(name: "MediaWire", swiftSettings: mediaPath),
@@ -102,20 +104,25 @@ let package = Package(
         .executableTarget(
             name: "parlor-bench",
             dependencies: [
-                "CForwardingFloor", "MediaEngine", "MediaSwitch", "MediaTransport", "MediaContract", "MediaWire", "CNet",
+                "CForwardingFloor", "MediaEngine", "MediaSwitch", "MediaTransport", "MediaContract", "MediaWire",
+                "CNet",
                 "CAllocationCounter",
             ],
             path: "Benchmarks/Forwarding", swiftSettings: mediaPath),
 
         // Tests
         .target(name: "CAllocationCounter", path: "Tests/Support/CAllocationCounter"),
+        .target(name: "CSRTPFuzz", dependencies: ["CCrypto"], path: "Tests/Fuzz/SRTP", exclude: ["corpus"]),
         .target(
             name: "MediaTestKit",
             dependencies: ["MediaSwitch", "MediaTransport", "MediaContract", "MediaWire"],
             path: "Tests/Support/MediaTestKit", swiftSettings: mediaPath),
         .testTarget(name: "MediaWireTests", dependencies: ["MediaWire"], swiftSettings: language),
         .testTarget(
-            name: "MediaTransportTests", dependencies: ["MediaTransport", "MediaContract", "MediaWire", "CCrypto"],
+            name: "MediaTransportTests",
+            dependencies: [
+                "MediaTransport", "MediaContract", "MediaWire", "CCrypto", "CAllocationCounter", "CSRTPFuzz",
+            ],
             swiftSettings: language),
         .testTarget(
             name: "MediaSwitchTests",
@@ -124,15 +131,19 @@ let package = Package(
             ],
             swiftSettings: language),
         .testTarget(
-            name: "MediaEngineTests", dependencies: ["MediaEngine", "MediaContract", "MediaWire", "MediaTransport", "CNet"],
+            name: "MediaEngineTests",
+            dependencies: ["MediaEngine", "MediaContract", "MediaWire", "MediaTransport", "CNet"],
             swiftSettings: language),
+        .target(
+            name: "RoomTestKit", dependencies: ["RoomControl", "MediaContract", "MediaWire"],
+            path: "Tests/Support/RoomTestKit", swiftSettings: language),
         .testTarget(
-            name: "RoomControlTests", dependencies: ["RoomControl", "MediaContract", "MediaWire"],
+            name: "RoomControlTests", dependencies: ["RoomControl", "MediaContract", "MediaWire", "RoomTestKit"],
             swiftSettings: language),
         .testTarget(name: "WebTransportTests", dependencies: ["WebTransport"], swiftSettings: language),
         .testTarget(
             name: "RoomServiceTests",
-            dependencies: ["RoomService", "RoomControl", "WebTransport", "MediaContract", "MediaWire"],
+            dependencies: ["RoomService", "RoomControl", "WebTransport", "MediaContract", "MediaWire", "RoomTestKit"],
             swiftSettings: language),
         .testTarget(name: "ParlorNodeTests", dependencies: ["ParlorNode"], swiftSettings: language),
         .testTarget(

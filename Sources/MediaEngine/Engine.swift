@@ -1,6 +1,7 @@
 import CNet
 package import MediaContract
 import MediaSwitch
+import MediaTransport
 package import MediaWire
 import Synchronization
 
@@ -11,6 +12,8 @@ package final class Engine: MediaPlane {
     package let warnings: [String]
     /// Whether runs to one destination leave as UDP_SEGMENT messages.
     package let segmentation: Bool
+    /// What seals outgoing packets, for people.
+    package let sealingName: String
 
     let configuration: Configuration
     let workers: [Worker]
@@ -32,14 +35,17 @@ package final class Engine: MediaPlane {
         guard configuration.mediaPort == 0 || Int(configuration.mediaPort) + count - 1 <= Int(UInt16.max) else {
             throw .portOutOfRange(first: configuration.mediaPort, workers: count)
         }
+        let sealing = try Engine.sealing(configuration.sealing)
         self.configuration = configuration
         workerCount = count
+        sealingName = sealing.name
         segmentation = configuration.segmentation && parlor_udp_knows_segmentation() != 0
         link = EngineLink(ports: PortPool(range: configuration.plainPorts))
 
         var board = Switchboard.Configuration()
         board.ntpOrigin = NTPTime(unixNanoseconds: parlor_wall_time() &- parlor_monotonic_time())
         board.segmentation = segmentation
+        board.sealing = sealing.choice
 
         let workers = try Engine.makeWorkers(count, configuration, board, link)
         self.workers = workers
@@ -59,6 +65,19 @@ package final class Engine: MediaPlane {
     }
 
     deinit { stop() }
+
+    /// The switchboards' choice, and the name of what it comes to on this machine.
+    private static func sealing(_ name: String) throws(StartError) -> (choice: Switchboard.Sealing, name: String) {
+        guard let choice = Switchboard.Sealing(rawValue: name) else { throw .unknownSealing(name) }
+        let backend: SRTPBatch.Backend =
+            switch choice {
+            case .automatic: .automatic
+            case .multiBuffer: .multiBuffer
+            case .openSSL: .evp
+            }
+        if backend == .multiBuffer, !SRTPBatch.multiBufferAvailable { throw .noMultiBuffer }
+        return (choice, SRTPBatch(capacity: 1, backend: backend).backendName)
+    }
 
     /// Workers with bound sockets and no thread yet.
     private static func makeWorkers(

@@ -41,6 +41,10 @@ extension Engine {
         case portOutOfRange(first: UInt16, workers: Int)
         /// Neither an IPv4 nor an IPv6 address to listen on.
         case noAddress
+        /// libipsec-mb was asked for, and is not here or does not run on this processor.
+        case noMultiBuffer
+        /// Not a name of `Configuration.sealing`.
+        case unknownSealing(String)
         /// No descriptors, memory or threads left.
         case resources(SystemError)
 
@@ -50,6 +54,8 @@ extension Engine {
             case .portOutOfRange(let first, let workers):
                 "\(workers) workers from media port \(first) on would need ports above 65535"
             case .noAddress: "the media engine has no address to listen on"
+            case .noMultiBuffer: "libipsec-mb is not here, or not for this processor"
+            case .unknownSealing(let name): "nothing seals under the name \(name)"
             case .resources(let error): "the media engine cannot start: \(error)"
             }
         }

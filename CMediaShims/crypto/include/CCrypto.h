@@ -1,3 +1,118 @@
 #ifndef PARLOR_CCRYPTO_H
 #define PARLOR_CCRYPTO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Digests and randomness
+
+/// HMAC-SHA1 (RFC 2104) of `data`, 20 bytes.
+bool parlor_hmac_sha1(const void *key, size_t key_length, const void *data, size_t data_length, uint8_t out[20]);
+/// SHA-256 of `data`, 32 bytes.
+bool parlor_sha256(const void *data, size_t data_length, uint8_t out[32]);
+/// Whether both ranges hold the same bytes, in time that depends on `length` only.
+bool parlor_equal_constant_time(const void *a, const void *b, size_t length);
+/// Fills `out` from the cryptographic generator; false: it failed, and nothing in `out` may be used.
+bool parlor_random_bytes(void *out, size_t length);
+/// Overwrites secrets; never optimised away.
+void parlor_erase(void *bytes, size_t length);
+
+// SRTP
+
+/// Profiles, with the raw values of SRTPProfile.
+#define PARLOR_SRTP_AES_CM_128_HMAC_SHA1_80 0
+#define PARLOR_SRTP_AEAD_AES_128_GCM 1
+#define PARLOR_SRTP_AEAD_AES_256_GCM 2
+
+/// Which implementation does the work.
+#define PARLOR_SRTP_AUTOMATIC 0
+/// libipsec-mb; not available everywhere.
+#define PARLOR_SRTP_MULTI_BUFFER 1
+/// OpenSSL's EVP.
+#define PARLOR_SRTP_EVP 2
+/// libsrtp2.
+#define PARLOR_SRTP_LIBRARY 3
+
+/// Why nothing was opened.
+#define PARLOR_SRTP_TOO_SHORT (-1)
+#define PARLOR_SRTP_TOO_MANY_SSRCS (-2)
+#define PARLOR_SRTP_REPLAYED (-3)
+#define PARLOR_SRTP_TOO_OLD (-4)
+#define PARLOR_SRTP_NOT_AUTHENTIC (-5)
+
+/// One direction's session keys (RFC 3711, section 4.3), beside the master key they came from.
+struct parlor_srtp_keys {
+    int32_t profile;
+    /// False when the session keys were given as such: then libsrtp2, which derives by itself, cannot be used.
+    bool has_master;
+    uint8_t master_key[32];
+    uint8_t master_salt[14];
+    uint8_t rtp_key[32];
+    uint8_t rtp_auth[20];
+    uint8_t rtp_salt[14];
+    uint8_t rtcp_key[32];
+    uint8_t rtcp_auth[20];
+    uint8_t rtcp_salt[14];
+};
+
+/// Derives the session keys with key derivation rate 0. `key` and `salt` have the profile's lengths: 16 and 14 bytes for
+/// AES-CM, 16 and 12 for AES-128-GCM, 32 and 12 for AES-256-GCM. False: unknown profile, or OpenSSL failed.
+bool parlor_srtp_derive(int32_t profile, const uint8_t *key, const uint8_t *salt, struct parlor_srtp_keys *out);
+
+/// Whether libipsec-mb was found and runs on this processor.
+bool parlor_srtp_multi_buffer_available(void);
+
+/// Name of what a backend number stands for here, for logs. Static text.
+const char *parlor_srtp_backend_name(int32_t backend);
+
+/// One outbound master key, prepared for every backend. Used by one thread at a time.
+typedef struct parlor_srtp_sealer parlor_srtp_sealer;
+parlor_srtp_sealer *parlor_srtp_sealer_create(const struct parlor_srtp_keys *keys);
+void parlor_srtp_sealer_destroy(parlor_srtp_sealer *sealer);
+
+/// Seals one RTCP packet in place under `index` (31 bits); returns the sealed length, or -1.
+int32_t parlor_srtp_sealer_seal_rtcp(
+    parlor_srtp_sealer *sealer, uint8_t *packet, size_t length, size_t capacity, uint32_t index);
+
+/// The same by libsrtp2, which counts the index itself, from 1: what tests compare with.
+int32_t parlor_srtp_sealer_seal_rtcp_by_library(
+    parlor_srtp_sealer *sealer, uint8_t *packet, size_t length, size_t capacity);
+
+/// Packets that wait to be sealed together. One per thread.
+typedef struct parlor_srtp_batch parlor_srtp_batch;
+/// NULL: out of memory, or the backend is not available.
+parlor_srtp_batch *parlor_srtp_batch_create(size_t capacity, int32_t backend);
+void parlor_srtp_batch_destroy(parlor_srtp_batch *batch);
+/// The backend that works: never PARLOR_SRTP_AUTOMATIC.
+int32_t parlor_srtp_batch_backend(const parlor_srtp_batch *batch);
+/// Adds an RTP packet. `packet` has room for the tag behind `length`. False: full.
+bool parlor_srtp_batch_append(
+    parlor_srtp_batch *batch, parlor_srtp_sealer *sealer, uint8_t *packet, size_t length, size_t header_length,
+    uint32_t ssrc, uint64_t index);
+/// Seals all in place and empties the batch; returns how many could not be sealed.
+size_t parlor_srtp_batch_seal(parlor_srtp_batch *batch);
+/// Whether the n-th packet of the batch sealed last failed: it then must not be sent.
+bool parlor_srtp_batch_failed(const parlor_srtp_batch *batch, size_t n);
+
+/// One inbound master key with the replay state of its senders.
+typedef struct parlor_srtp_opener parlor_srtp_opener;
+/// `capacity`: how many SSRCs may use the key. NULL: out of memory, or the backend is not available.
+parlor_srtp_opener *parlor_srtp_opener_create(const struct parlor_srtp_keys *keys, int32_t backend, size_t capacity);
+void parlor_srtp_opener_destroy(parlor_srtp_opener *opener);
+int32_t parlor_srtp_opener_backend(const parlor_srtp_opener *opener);
+/// Opens in place; returns the length without the tag, or one of the reasons above. After a failure the packet's bytes may
+/// have changed and must not be used.
+int32_t parlor_srtp_opener_open_rtp(
+    parlor_srtp_opener *opener, uint8_t *packet, size_t length, size_t header_length, uint32_t ssrc, uint16_t sequence);
+int32_t parlor_srtp_opener_open_rtcp(parlor_srtp_opener *opener, uint8_t *packet, size_t length);
+
+#ifdef __cplusplus
+}
+#endif
+
 #endif

@@ -1,0 +1,405 @@
+#include "connection.hpp"
+
+#include <boost/asio/write.hpp>
+#include <boost/beast/http/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace parlor_web {
+
+namespace {
+
+/// What one read asks for: an ordinary request fits; a body comes in larger pieces.
+constexpr std::size_t header_read = 1024;
+constexpr std::size_t body_read = 16 * 1024;
+/// A chunk's header line with extensions may be this long beyond the limit of the header.
+constexpr std::size_t buffer_reserve = 1024;
+/// After the last response: how long and how much of what the peer still sends is read, so that the kernel does not
+/// reset the connection under a response that is still on its way (RFC 9112, 9.6).
+constexpr std::uint32_t linger_ms = 2000;
+constexpr std::size_t linger_bytes = 4 * 1024 * 1024;
+
+bool has_no_body(unsigned status) { return status < 200 || status == 204 || status == 304; }
+
+}  // namespace
+
+Connection::Connection(
+    std::shared_ptr<Server> server, Stream stream, std::string peer_host, std::uint16_t peer_port)
+    : server_(std::move(server)), stream_(std::move(stream)), peer_host_(std::move(peer_host)), peer_port_(peer_port),
+      buffer_(server_->limits.header_bytes + buffer_reserve) {}
+
+void Connection::set_deadline(std::uint32_t milliseconds) {
+    server_->loop->arm(*this, Clock::now() + Milliseconds(milliseconds));
+}
+
+void Connection::start() {
+    set_deadline(server_->limits.header_ms);
+    if (stream_.tls() == nullptr) {
+        phase_ = Phase::idle;
+        read(header_read);
+        return;
+    }
+    stream_.tls()->async_handshake(asio::ssl::stream_base::server, [self = shared_from_this()](error_code error) {
+        if (self->phase_ != Phase::handshake) {
+            return;
+        }
+        if (error) {
+            Counters::add(self->server_->counters.tls_failures);
+            self->close();
+            return;
+        }
+        self->phase_ = Phase::idle;
+        self->read(header_read);
+    });
+}
+
+void Connection::read(std::size_t count) {
+    const std::size_t room = buffer_.max_size() - buffer_.size();
+    if (room == 0) {
+        reject(431, "Request Header Fields Too Large", "the header, or the head of a chunk, is too large");
+        return;
+    }
+    reading_ = true;
+    stream_.async_read_some(
+        buffer_.prepare(std::min(count, room)),
+        [self = shared_from_this()](error_code error, std::size_t received) { self->received(error, received); });
+}
+
+void Connection::received(error_code error, std::size_t count) {
+    reading_ = false;
+    if (phase_ == Phase::lingering) {
+        if (error) {
+            close();
+        } else {
+            discarded_ += count;
+            discard();
+        }
+        return;
+    }
+    if (phase_ != Phase::idle && phase_ != Phase::reading) {
+        return;
+    }
+    if (error) {
+        if (phase_ == Phase::idle) {
+            close();
+        } else if (error == asio::error::eof) {
+            // The peer may have closed only its sending half, and can still read.
+            Counters::add(server_->counters.broken);
+            reject(400, "Bad Request", "the request is incomplete");
+        } else {
+            Counters::add(server_->counters.broken);
+            close();
+        }
+        return;
+    }
+    buffer_.commit(count);
+    process();
+}
+
+void Connection::process() {
+    const auto &limits = server_->limits;
+    for (;;) {
+        if (parser_ == nullptr) {
+            // An empty line before a request is no error (RFC 9112, 2.2).
+            auto text = buffer_.data();
+            if (text.size() >= 2 && std::memcmp(text.data(), "\r\n", 2) == 0) {
+                buffer_.consume(2);
+                continue;
+            }
+            if (text.size() == 0) {
+                phase_ = Phase::idle;
+                read(header_read);
+                return;
+            }
+            parser_ = std::make_unique<MessageParser<true>>(limits.header_bytes, limits.body_bytes);
+            header_checked_ = false;
+            phase_ = Phase::reading;
+            const auto now = Clock::now();
+            request_deadline_ = now + Milliseconds(limits.request_ms);
+            server_->loop->arm(*this, std::min(request_deadline_, now + Milliseconds(limits.header_ms)));
+        }
+        error_code error;
+        const auto data = buffer_.data();
+        buffer_.consume(parser_->put(data, error));
+        const bool more = error == beast::http::error::need_more;
+        if (error && !more) {
+            reject(error);
+            return;
+        }
+        if (parser_->is_header_done() && !header_checked_) {
+            header_checked_ = true;
+            if (!header_is_good()) {
+                return;
+            }
+            server_->loop->arm(*this, request_deadline_);
+            beast::string_view expectation;
+            if (parser_->message.version >= 11 && !parser_->is_done()
+                && parser_->message.count("Expect", &expectation) > 0 && buffer_.size() == 0) {
+                write_continue();
+                return;
+            }
+        }
+        if (parser_->is_done()) {
+            phase_ = Phase::waiting;
+            server_->loop->disarm(*this);
+            Counters::add(server_->counters.requests);
+            server_->dispatch(shared_from_this());
+            return;
+        }
+        if (more || buffer_.size() == 0) {
+            read(parser_->is_header_done() ? body_read : header_read);
+            return;
+        }
+    }
+}
+
+bool Connection::header_is_good() {
+    const auto &message = parser_->message;
+    const auto hosts = message.count("Host");
+    if (hosts > 1 || (hosts == 0 && message.version >= 11)) {
+        reject(400, "Bad Request", "a request has exactly one Host field");  // RFC 9112, 3.2
+        return false;
+    }
+    beast::string_view value;
+    const auto codings = message.count("Transfer-Encoding", &value);
+    if (codings > 1 || (codings == 1 && !equals_ignoring_case(value, "chunked"))) {
+        reject(501, "Not Implemented", "the only transfer coding here is chunked");  // RFC 9112, 6.1
+        return false;
+    }
+    if (codings == 1 && message.version < 11) {
+        reject(400, "Bad Request", "HTTP/1.0 has no transfer codings");
+        return false;
+    }
+    if (message.count("Expect", &value) > 0 && !equals_ignoring_case(value, "100-continue")) {
+        reject(417, "Expectation Failed", "the only expectation here is 100-continue");  // RFC 9110, 10.1.1
+        return false;
+    }
+    return true;
+}
+
+void Connection::write_continue() {
+    static const std::string text = "HTTP/1.1 100 Continue\r\n\r\n";
+    asio::async_write(
+        stream_, asio::buffer(text), [self = shared_from_this()](error_code error, std::size_t) {
+            if (self->phase_ != Phase::reading) {
+                return;
+            }
+            if (error) {
+                self->close();
+            } else {
+                self->read(body_read);
+            }
+        });
+}
+
+void Connection::handed_out(std::uint64_t ticket) {
+    ticket_ = ticket;
+    phase_ = Phase::handling;
+    parser_->message.body = std::string();
+    set_deadline(server_->limits.handler_ms);
+}
+
+void Connection::answer(std::uint64_t ticket, Answer &answer) {
+    if (ticket != ticket_ || phase_ != Phase::handling) {
+        return;
+    }
+    Counters::add(server_->counters.responses);
+    ticket_ = 0;
+    close_after_ = answer.close_after;
+    write(answer.status, answer.reason, answer.fields, std::move(answer.body));
+}
+
+void Connection::reject(error_code parse_error) {
+    using beast::http::error;
+    if (parse_error == error::header_limit) {
+        reject(431, "Request Header Fields Too Large", "the header is too large");
+    } else if (parse_error == error::body_limit) {
+        reject(413, "Content Too Large", "the body is too large");
+    } else {
+        const std::string sentence = "malformed request: " + parse_error.message();
+        reject(400, "Bad Request", sentence.c_str());
+    }
+}
+
+void Connection::reject(unsigned status, const char *reason, const char *sentence) {
+    auto &counters = server_->counters;
+    Counters::add(
+        status == 431 ? counters.header_too_large
+        : status == 413 ? counters.body_too_large
+        : status == 408 ? counters.timed_out
+        : status == 503 ? counters.handler_late
+                        : counters.malformed);
+    close_after_ = true;
+    ticket_ = 0;
+    write(
+        status, reason, "Content-Type: application/json\r\n", std::string("{\"error\":\"") + sentence + "\"}");
+}
+
+void Connection::write(unsigned status, const std::string &reason, const std::string &fields, std::string body) {
+    phase_ = Phase::writing;
+    const bool is_head = parser_ != nullptr && parser_->message.method == "HEAD";
+    const bool is_old = parser_ != nullptr && parser_->message.version < 11;
+    close_after_ = close_after_ || server_->stopping() || parser_ == nullptr || !parser_->keep_alive();
+
+    head_.clear();
+    head_.append("HTTP/1.1 ").append(std::to_string(status)).append(" ");
+    head_.append(reason.empty() ? reason_phrase(status) : reason.c_str()).append("\r\n").append(fields);
+    head_.append("Date: ").append(server_->date()).append("\r\n");
+    if (!has_no_body(status)) {
+        head_.append("Content-Length: ").append(std::to_string(body.size())).append("\r\n");
+    }
+    if (close_after_) {
+        head_.append("Connection: close\r\n");
+    } else if (is_old) {
+        head_.append("Connection: keep-alive\r\n");
+    }
+    head_.append("\r\n");
+    body_ = is_head || has_no_body(status) ? std::string() : std::move(body);
+
+    set_deadline(server_->limits.write_ms);
+    const std::array<asio::const_buffer, 2> buffers{asio::buffer(head_), asio::buffer(body_)};
+    asio::async_write(stream_, buffers, [self = shared_from_this()](error_code error, std::size_t) {
+        if (self->phase_ != Phase::writing) {
+            return;
+        }
+        if (error) {
+            Counters::add(self->server_->counters.broken);
+            self->close();
+        } else {
+            self->written();
+        }
+    });
+}
+
+void Connection::written() {
+    body_ = std::string();
+    parser_.reset();
+    if (close_after_ || server_->stopping()) {
+        linger();
+        return;
+    }
+    if (buffer_.size() == 0 && buffer_.capacity() > 2 * header_read) {
+        buffer_.shrink_to_fit();
+    }
+    set_deadline(server_->limits.idle_ms);
+    process();
+}
+
+void Connection::linger() {
+    phase_ = Phase::lingering;
+    set_deadline(linger_ms);
+    if (stream_.tls() != nullptr) {
+        if (reading_) {
+            close();
+            return;
+        }
+        stream_.tls()->async_shutdown([self = shared_from_this()](error_code) { self->close(); });
+        return;
+    }
+    error_code ignored;
+    stream_.socket().shutdown(asio::socket_base::shutdown_send, ignored);
+    discard();
+}
+
+void Connection::discard() {
+    if (reading_) {
+        return;  // it comes back here
+    }
+    if (discarded_ > linger_bytes) {
+        close();
+        return;
+    }
+    buffer_.clear();
+    read(body_read);
+}
+
+void Connection::expired() {
+    const auto self = shared_from_this();
+    switch (phase_) {
+    case Phase::handshake:
+        Counters::add(server_->counters.timed_out);
+        close();
+        break;
+    case Phase::reading:
+        reject(408, "Request Timeout", "the request did not come in time");
+        break;
+    case Phase::handling:
+        reject(503, "Service Unavailable", "the request was not answered in time");
+        break;
+    case Phase::writing:
+        Counters::add(server_->counters.timed_out);
+        close();
+        break;
+    case Phase::idle:
+    case Phase::waiting:
+    case Phase::lingering:
+    case Phase::closed:
+        close();
+        break;
+    }
+}
+
+void Connection::retire() {
+    if (phase_ == Phase::handshake || phase_ == Phase::idle) {
+        close();
+    }
+}
+
+void Connection::close() {
+    if (phase_ == Phase::closed) {
+        return;
+    }
+    phase_ = Phase::closed;
+    ticket_ = 0;
+    server_->loop->disarm(*this);
+    stream_.close();
+    server_->closed(shared_from_this());
+}
+
+bool Connection::wants_websocket() const {
+    const auto &message = parser_->message;
+    beast::string_view value;
+    if (message.method != "GET" || message.version < 11) return false;
+    if (message.count("Upgrade", &value) == 0 || !list_contains(value, "websocket")) return false;
+    if (message.count("Connection", &value) == 0 || !list_contains(value, "upgrade")) return false;
+    if (message.count("Sec-WebSocket-Version", &value) != 1 || value != "13") return false;
+    return message.count("Sec-WebSocket-Key", &value) == 1 && value.size() == 24;
+}
+
+const char *reason_phrase(unsigned status) {
+    switch (status) {
+    case 200: return "OK";
+    case 201: return "Created";
+    case 202: return "Accepted";
+    case 204: return "No Content";
+    case 206: return "Partial Content";
+    case 301: return "Moved Permanently";
+    case 302: return "Found";
+    case 303: return "See Other";
+    case 304: return "Not Modified";
+    case 307: return "Temporary Redirect";
+    case 308: return "Permanent Redirect";
+    case 400: return "Bad Request";
+    case 401: return "Unauthorized";
+    case 403: return "Forbidden";
+    case 404: return "Not Found";
+    case 405: return "Method Not Allowed";
+    case 406: return "Not Acceptable";
+    case 409: return "Conflict";
+    case 410: return "Gone";
+    case 412: return "Precondition Failed";
+    case 413: return "Content Too Large";
+    case 415: return "Unsupported Media Type";
+    case 422: return "Unprocessable Content";
+    case 428: return "Precondition Required";
+    case 429: return "Too Many Requests";
+    case 500: return "Internal Server Error";
+    case 501: return "Not Implemented";
+    case 503: return "Service Unavailable";
+    default: return "";
+    }
+}
+
+}  // namespace parlor_web

@@ -1,0 +1,70 @@
+// One connection of the HTTP server: one read outstanding, one request out with the handler, one write in flight.
+// Requests that the peer has pipelined wait in the kernel and in a bounded buffer, so that order needs no care.
+#pragma once
+
+#include "server.hpp"
+
+#include <boost/beast/core/flat_buffer.hpp>
+
+namespace parlor_web {
+
+class Connection final : public std::enable_shared_from_this<Connection>, private Timed {
+public:
+    Connection(std::shared_ptr<Server> server, Stream stream, std::string peer_host, std::uint16_t peer_port);
+
+    void start();
+    /// The request is given to the handler.
+    void handed_out(std::uint64_t ticket);
+    /// The request that was handed out, for the callback.
+    const Message &message() const { return parser_->message; }
+    const std::string &peer_host() const { return peer_host_; }
+    std::uint16_t peer_port() const { return peer_port_; }
+    bool is_waiting() const { return phase_ == Phase::waiting; }
+    bool is_tls() { return stream_.tls() != nullptr; }
+    bool wants_websocket() const;
+
+    /// The handler's answer; ignored if it comes too late.
+    void answer(std::uint64_t ticket, Answer &answer);
+    /// The server stops: ends now if nothing is under way, else after the response.
+    void retire();
+    /// At once.
+    void close();
+
+private:
+    enum class Phase { handshake, idle, reading, waiting, handling, writing, lingering, closed };
+
+    void expired() override;
+    void read(std::size_t count);
+    void received(error_code error, std::size_t count);
+    void process();
+    void write_continue();
+    bool header_is_good();
+    void reject(unsigned status, const char *reason, const char *sentence);
+    void reject(error_code parse_error);
+    void write(unsigned status, const std::string &reason, const std::string &fields, std::string body);
+    void written();
+    void linger();
+    void discard();
+    void set_deadline(std::uint32_t milliseconds);
+
+    const std::shared_ptr<Server> server_;
+    Stream stream_;
+    const std::string peer_host_;
+    const std::uint16_t peer_port_;
+    Phase phase_ = Phase::handshake;
+    bool reading_ = false;
+    bool header_checked_ = false;
+    bool close_after_ = false;
+    std::uint64_t ticket_ = 0;
+    Clock::time_point request_deadline_;
+    beast::flat_buffer buffer_;
+    std::unique_ptr<MessageParser<true>> parser_;
+    std::string head_;
+    std::string body_;
+    std::size_t discarded_ = 0;
+};
+
+/// The reason phrase that goes with a status when the handler gives none; empty for statuses nobody has named.
+const char *reason_phrase(unsigned status);
+
+}  // namespace parlor_web

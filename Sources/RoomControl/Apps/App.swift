@@ -1,0 +1,38 @@
+package import MediaWire
+
+/// A namespace of rooms: the same room name under two apps is two rooms.
+package struct App: Hashable, Sendable {
+    package var id: String
+    /// The access key that owns the app.
+    package var accessKey: String
+    package var settings: AppSettings
+
+    package init(id: String, accessKey: String, settings: AppSettings = AppSettings()) {
+        self.id = id
+        self.accessKey = accessKey
+        self.settings = settings
+    }
+}
+
+/// What holds for every room of an app. The names are the server API's; times default to the documented ones.
+package struct AppSettings: Hashable, Sendable {
+    /// Most users of a room at once; 0: no limit.
+    package var maxUsers = 0
+    /// True: a second join of a user is refused (10022). False: it replaces the first.
+    package var noAutoKickUser = false
+    /// True: joining a room that does not exist fails (10012).
+    package var noAutoCreateRoom = false
+    /// True: an empty room stays.
+    package var noAutoCloseRoom = false
+    /// How long an empty room stays: 10 s as documented.
+    package var autoCloseTtl = MediaDuration.seconds(10)
+    /// A sending leg from which nothing authentic came for so long is gone.
+    package var legTimeout = MediaDuration.seconds(30)
+    /// A receiving leg of which nothing was heard for so long is gone.
+    package var legLease = MediaDuration.seconds(3600)
+    /// A port-unreachable message ends a receiving leg only when the leg is older than this: its player may start
+    /// some seconds after the answer.
+    package var unreachableGrace = MediaDuration.seconds(30)
+
+    package init() {}
+}

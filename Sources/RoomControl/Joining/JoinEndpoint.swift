@@ -1,0 +1,136 @@
+package import MediaContract
+package import MediaWire
+
+/// The door for legs: a token and an offer in, an answer and a leg out.
+package struct JoinEndpoint: Sendable {
+    private let apps: AppDirectory
+    private let directory: RoomDirectory
+    private let environment: RoomEnvironment
+    private let settings: PlainLegSettings
+
+    package init(
+        apps: AppDirectory, directory: RoomDirectory, environment: RoomEnvironment, settings: PlainLegSettings
+    ) {
+        self.apps = apps
+        self.directory = directory
+        self.environment = environment
+        self.settings = settings
+    }
+
+    /// What a client asks for.
+    package struct Request: Sendable {
+        package var token: String
+        package var kind: LegKind
+        package var offer: String
+        package var picks: [LegPick]
+        /// Where the HTTP request came from; a playing leg's media goes to no other host.
+        package var client: TransportAddress
+
+        package init(token: String, kind: LegKind, offer: String, picks: [LegPick] = [], client: TransportAddress) {
+            self.token = token
+            self.kind = kind
+            self.offer = offer
+            self.picks = picks
+            self.client = client
+        }
+    }
+
+    /// Lets a user in with a leg, or says why not; then nothing of it stays behind.
+    package func join(_ request: Request) async throws(JoinRefusal) -> JoinedLeg {
+        let token = try verify(request.token)
+        guard settings.areAllowed else { throw .plainLegsOff }
+        if request.picks.contains(.user(token.user)) { throw .ownUser }
+        let offer: PlainOffer
+        do {
+            let purpose: LegPurpose = request.kind == .sending ? .publish : .play
+            switch try Negotiator.read(request.offer, purpose: purpose, client: request.client) {
+            case .plain(let plain): offer = plain
+            }
+        } catch { throw .offer(error) }
+        guard let announced = settings.announcedAddress(ipv6: offer.isIPv6, client: request.client) else {
+            throw .noAddress(ipv6: offer.isIPv6)
+        }
+        guard let app = apps.app(token.app) else { throw .token(.unknownApp) }
+        let leg = PlainLegRequest(
+            user: token.user, kind: request.kind, offer: offer, picks: request.picks, announced: announced)
+        let key = RoomKey(app: token.app, room: token.room)
+        // A room that closes between being found and being entered is over: the next try makes another. More than a
+        // few in a row means that joins fail faster than they come in.
+        for _ in 0..<8 {
+            let room: Room
+            if app.settings.noAutoCreateRoom {
+                guard let found = await directory.room(key) else { throw .noSuchRoom }
+                room = found
+            } else {
+                room = await directory.room(key, creatingWith: app.settings)
+            }
+            do throws(JoinRefusal) {
+                return try await room.join(leg)
+            } catch .room(.closed) {
+                await directory.forget(room.instance)
+            }
+        }
+        throw .room(.closed)
+    }
+
+    /// Checks a room token against the node's apps and clock.
+    package func verify(_ token: String) throws(JoinRefusal) -> RoomToken {
+        do {
+            return try RoomToken.verify(token, apps: apps, unixTime: environment.clock.unixTime())
+        } catch { throw .token(error) }
+    }
+
+    /// How ending a leg went.
+    package enum RemovalOutcome: Hashable, Sendable {
+        case removed, noSuchLeg, notYours
+    }
+
+    /// Ends a leg for the user to whom it belongs.
+    package func removeLeg(_ id: LegID, _ kind: LegKind, token: String) async throws(JoinRefusal) -> RemovalOutcome {
+        let token = try verify(token)
+        guard let room = await directory.room(id.room), let owner = await room.owner(of: id), owner.kind == kind else {
+            return .noSuchLeg
+        }
+        guard room.key == RoomKey(app: token.app, room: token.room), owner.user == token.user else { return .notYours }
+        return await room.removeLeg(id) ? .removed : .noSuchLeg
+    }
+
+    /// What a leg is doing; renews its lease.
+    package func visitLeg(_ id: LegID, _ kind: LegKind) async -> LegVisit? {
+        guard let room = await directory.room(id.room), let visit = await room.visitLeg(id), visit.status.kind == kind
+        else { return nil }
+        return LegVisit(room: room.key, status: visit.status, figures: visit.figures)
+    }
+}
+
+/// A leg's state with the figures of its worker.
+package struct LegVisit: Sendable {
+    package var room: RoomKey
+    package var status: LegStatus
+    package var figures: MediaSnapshot?
+}
+
+/// A leg that is in.
+package struct JoinedLeg: Sendable {
+    package var id: LegID
+    package var room: RoomKey
+    /// The SDP answer. It holds keys.
+    package var answer: String
+}
+
+/// Why a leg is not let in.
+package enum JoinRefusal: Error, Hashable, Sendable {
+    case token(TokenError)
+    /// The configuration does not allow plain legs.
+    case plainLegsOff
+    case offer(NegotiationError)
+    case room(RoomRefusal)
+    /// It does not exist, and the app does not make rooms on demand.
+    case noSuchRoom
+    /// A user cannot receive itself.
+    case ownUser
+    /// The range of plain ports is used up.
+    case noPorts
+    /// The node announces no address of that family.
+    case noAddress(ipv6: Bool)
+}

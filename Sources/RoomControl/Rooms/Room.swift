@@ -1,0 +1,207 @@
+package import MediaContract
+import MediaWire
+
+/// The shell around a `RoomState`: it tells it the time, obeys its effects, and waits where something has to be waited
+/// for. It decides nothing.
+package actor Room {
+    package nonisolated let key: RoomKey
+    package nonisolated let instance: RoomInstance
+    /// The worker that carries the room's media.
+    package nonisolated let worker: Int
+
+    private let environment: RoomEnvironment
+    private var state: RoomState
+    private var random: RandomSource
+    private var wake: (time: MediaTime, cancel: @Sendable () -> Void)?
+    private var hasReportedClosing = false
+    private let onClosed: @Sendable (RoomInstance) async -> Void
+
+    init(
+        key: RoomKey, instance: RoomInstance, worker: Int, settings: AppSettings, environment: RoomEnvironment,
+        onClosed: @escaping @Sendable (RoomInstance) async -> Void
+    ) {
+        self.key = key
+        self.instance = instance
+        self.worker = worker
+        self.environment = environment
+        self.onClosed = onClosed
+        random = environment.random.part(UInt64(instance.rawValue))
+        state = RoomState(
+            instance: instance, settings: settings, now: environment.clock.now(), random: random.part(0))
+    }
+
+    // MARK: Legs
+
+    /// Adds a plain leg: opens its ports, writes its answer, tells the worker; all without a wait in between, so nobody
+    /// ever sees a half of it. The commands are posted before this returns, hence before the answer can leave.
+    func join(_ request: PlainLegRequest) async throws(JoinRefusal) -> JoinedLeg {
+        let result = joinNow(request)
+        await afterwards()
+        return try result.get()
+    }
+
+    private func joinNow(_ request: PlainLegRequest) -> Result<JoinedLeg, JoinRefusal> {
+        let now = environment.clock.now()
+        var effects: [RoomEffect] = []
+        defer { obey(effects) }
+        state.settle(now, effects: &effects)
+        var opened: [PlainPorts] = []
+        do throws(JoinRefusal) {
+            do { try state.admit(request.user, request.kind) } catch { throw .room(error) }
+            for transport in request.offer.transports {
+                guard
+                    let ports = environment.plane.openPlainPorts(
+                        worker: worker, rtcp: transport.needsRTCPPort, ipv6: request.offer.isIPv6)
+                else { throw .noPorts }
+                opened.append(ports)
+            }
+            let settled = try request.settled(by: state, ports: opened, random: &random)
+            let leg = LegID(room: instance, using: &random)
+            do {
+                try state.addLeg(settled.plan, id: leg, of: request.user, now: now, effects: &effects)
+            } catch { throw .room(error) }
+            return .success(JoinedLeg(id: leg, room: key, answer: settled.answer))
+        } catch {
+            for ports in opened { environment.plane.close(ports, worker: worker) }
+            state.joinFailed(effects: &effects)
+            return .failure(error)
+        }
+    }
+
+    /// Ends a leg. False: there is none of that name.
+    package func removeLeg(_ id: LegID) async -> Bool {
+        var effects: [RoomEffect] = []
+        let found = state.removeLeg(id, now: environment.clock.now(), effects: &effects)
+        obey(effects)
+        await afterwards()
+        return found
+    }
+
+    /// What a leg is doing, with the worker's figures if it gives them; renews the lease.
+    package func visitLeg(_ id: LegID) async -> (status: LegStatus, figures: MediaSnapshot?)? {
+        var effects: [RoomEffect] = []
+        let status = state.visitLeg(id, now: environment.clock.now(), effects: &effects)
+        obey(effects)
+        await afterwards()
+        guard let status else { return nil }
+        return (status, await environment.plane.snapshot(worker: worker))
+    }
+
+    package func owner(of leg: LegID) -> (user: String, kind: LegKind)? { state.owner(of: leg) }
+
+    // MARK: Users
+
+    /// Those who are present, in order of arrival.
+    package func users() async -> [String] {
+        await settle()
+        return state.users
+    }
+
+    /// How a kick went.
+    package enum KickOutcome: Hashable, Sendable {
+        /// Not one more packet of or to the user is sent.
+        case done
+        /// The worker has not confirmed yet; the removal is still pending.
+        case pending
+        case noSuchUser
+        case roomClosed
+    }
+
+    /// Puts a user out and waits until its media has ended. Whoever asks again meanwhile waits for the same removal.
+    package func kick(_ user: String) async -> KickOutcome {
+        var effects: [RoomEffect] = []
+        let peers = state.kick(user, now: environment.clock.now(), effects: &effects)
+        let isClosed = state.isClosed
+        obey(effects)
+        await afterwards()
+        guard let peers else { return isClosed ? .roomClosed : .noSuchUser }
+        let (plane, worker) = (environment.plane, worker)
+        let isDone = await withTaskGroup(of: (PeerID, Bool).self) { group in
+            for peer in peers { group.addTask { (peer, await plane.removePeer(peer, worker: worker)) } }
+            var isDone = true
+            for await (peer, removed) in group {
+                if removed { state.removalDone(peer, of: user) } else { isDone = false }
+            }
+            return isDone
+        }
+        return isDone ? .done : .pending
+    }
+
+    // MARK: The room
+
+    /// Ends the room and everything in it.
+    package func close() async {
+        var effects: [RoomEffect] = []
+        state.close(now: environment.clock.now(), effects: &effects)
+        obey(effects)
+        await afterwards()
+    }
+
+    /// What the worker reported about this room's things.
+    func handle(_ events: [MediaEvent]) async {
+        let now = environment.clock.now()
+        var effects: [RoomEffect] = []
+        for event in events { state.handle(event, now: now, effects: &effects) }
+        obey(effects)
+        await afterwards()
+    }
+
+    private func settle() async {
+        var effects: [RoomEffect] = []
+        state.settle(environment.clock.now(), effects: &effects)
+        obey(effects)
+        await afterwards()
+    }
+
+    private func obey(_ effects: [RoomEffect]) {
+        for effect in effects {
+            switch effect {
+            case .post(let command): environment.plane.post(command, to: worker)
+            case .notice(let notice): environment.observe(key, notice)
+            case .closed: break  // `afterwards` sees it
+            }
+        }
+    }
+
+    private func afterwards() async {
+        setAlarm()
+        guard state.isClosed, !hasReportedClosing else { return }
+        hasReportedClosing = true
+        await onClosed(instance)
+    }
+
+    /// One alarm at a time, for the earliest deadline. It may ring early: settling then finds nothing and sets it anew.
+    private func setAlarm() {
+        let deadline = state.nextDeadline
+        if let wake, let deadline, wake.time <= deadline { return }
+        wake?.cancel()
+        wake = nil
+        guard let deadline else { return }
+        let cancel = environment.clock.schedule(deadline) { [weak self] in await self?.alarm(setFor: deadline) }
+        wake = (deadline, cancel)
+    }
+
+    private func alarm(setFor time: MediaTime) async {
+        if wake?.time == time { wake = nil }
+        await settle()
+    }
+}
+
+/// What all rooms of a node share.
+package struct RoomEnvironment: Sendable {
+    package var plane: any MediaPlane
+    package var clock: RoomClock
+    package var random: RandomSource
+    /// Called for everything that happens in a room, in order for each room; must not block.
+    package var observe: @Sendable (RoomKey, RoomNotice) -> Void
+
+    package init(
+        plane: any MediaPlane, clock: RoomClock = .system, random: RandomSource = .system,
+        observe: @escaping @Sendable (RoomKey, RoomNotice) -> Void = { _, _ in }
+    ) {
+        self.plane = plane
+        self.clock = clock
+        self.random = random
+        self.observe = observe
+    }
+}

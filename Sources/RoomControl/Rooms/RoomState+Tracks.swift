@@ -1,0 +1,238 @@
+package import MediaContract
+package import MediaWire
+
+// Publishing, and who gets what: the second half of a room's rules.
+
+extension RoomState {
+    /// Makes the leg's lines: a sending one publishes its track, a receiving one learns what it waits for.
+    mutating func addLines(of plan: LegPlan, to leg: inout Leg, id: LegID, effects: inout [RoomEffect]) {
+        var counts: [MediaKind: Int] = [:]
+        for line in plan.lines {
+            guard leg.transports.indices.contains(line.transport) else { continue }
+            let index = counts[line.kind, default: 0]
+            counts[line.kind] = index + 1
+            if plan.kind == .receiving {
+                leg.lines.append(Line(plan: line, pick: pick(index, of: line.kind, among: plan.picks)))
+            } else if let format = line.formats.first {
+                let track = Track(
+                    id: TrackID(nextNumber()), publicID: newPublicID(line.kind), user: leg.user, leg: id,
+                    codec: format.codec)
+                tracks.append(track)
+                leg.lines.append(Line(plan: line, pick: .nothing, track: track.id))
+                let spec = TrackSpec(
+                    id: track.id, transport: leg.transports[line.transport].id, codec: format.codec,
+                    payloadType: format.payloadType, ssrcs: line.ssrcs, mid: line.mid, extensions: line.extensions,
+                    feedback: format.feedback)
+                effects.append(.post(.addTrack(spec)))
+                effects.append(.notice(.published(user: leg.user, track: track.publicID, track.codec)))
+            }
+        }
+    }
+
+    /// The n-th line of a kind takes the n-th pick that can be of that kind. Lines beyond the picks go on with the last
+    /// one if it is a user, who may have more tracks.
+    func pick(_ index: Int, of kind: MediaKind, among picks: [LegPick]) -> Pick {
+        if picks.isEmpty { return .anyone }
+        let possible = picks.compactMap { pick -> Pick? in
+            switch pick {
+            case .user(let user): .user(user)
+            case .track(let id): RoomState.kind(ofPublicID: id) == kind ? .track(id) : nil
+            }
+        }
+        if index < possible.count { return possible[index] }
+        if case .user(let user)? = possible.last { return .user(user) }
+        return .nothing
+    }
+
+    private mutating func newPublicID(_ kind: MediaKind) -> String {
+        let prefix = kind == .audio ? "a" : "v"
+        return prefix + Base64URL.encode(random.bytes(12), padded: false).dropFirst()
+    }
+
+    static func kind(ofPublicID id: String) -> MediaKind? {
+        switch id.first {
+        case "a": .audio
+        case "v": .video
+        default: nil
+        }
+    }
+
+    /// Takes the leg's tracks out of the room; the lines that had them wait again, and their legs become hungry.
+    mutating func unpublish(_ leg: LegID, hungry: inout Set<LegID>, effects: inout [RoomEffect]) {
+        let gone = tracks.filter { $0.leg == leg }
+        guard !gone.isEmpty else { return }
+        tracks.removeAll { $0.leg == leg }
+        let ids = Set(gone.map(\.id))
+        for listener in sorted(Set(legs.keys)) {
+            guard var state = legs[listener], state.kind == .receiving else { continue }
+            var lost = false
+            for index in state.lines.indices {
+                guard let feed = state.lines[index].feed, ids.contains(feed.track) else { continue }
+                state.lines[index].feed = nil
+                effects.append(.post(.unsubscribe(feed.subscription)))
+                lost = true
+            }
+            if lost {
+                legs[listener] = state
+                hungry.insert(listener)
+            }
+        }
+        for track in gone { effects.append(.notice(.unpublished(user: track.user, track: track.publicID))) }
+    }
+
+    mutating func feedAll(effects: inout [RoomEffect]) {
+        for id in sorted(Set(legs.keys)) { feed(id, effects: &effects) }
+    }
+
+    /// Gives each waiting line of a receiving leg its track, if there is one.
+    mutating func feed(_ id: LegID, effects: inout [RoomEffect]) {
+        guard var leg = legs[id], leg.kind == .receiving else { return }
+        for index in leg.lines.indices where leg.lines[index].feed == nil {
+            let line = leg.lines[index]
+            guard let track = choice(for: line, of: leg.user, carried: leg.lines.compactMap { $0.feed?.track }),
+                let format = line.plan.formats.first(where: { $0.codec == track.codec }),
+                leg.transports.indices.contains(line.plan.transport)
+            else { continue }
+            let subscription = SubscriptionID(nextNumber())
+            let spec = SubscriptionSpec(
+                id: subscription, track: track.id, transport: leg.transports[line.plan.transport].id,
+                ssrc: freshSSRC(for: line, of: &leg), payloadType: format.payloadType,
+                firstSequence: firstSequence(line), timestampOffset: UInt32(truncatingIfNeeded: random.next()),
+                extensions: line.plan.extensions, mid: line.plan.mid, feedback: format.feedback)
+            leg.lines[index].feed = Feed(subscription: subscription, track: track.id)
+            leg.lines[index].lastUser = track.user
+            leg.lines[index].wasFed = true
+            effects.append(.post(.subscribe(spec)))
+        }
+        legs[id] = leg
+    }
+
+    /// The codec that each line of a receiving leg would get if it were added now, so that its answer can name that
+    /// codec alone; `nil`: the line will wait.
+    package func firstCodecs(of plan: LegPlan, for user: String) -> [Codec?] {
+        var counts: [MediaKind: Int] = [:]
+        var carried: [TrackID] = []
+        return plan.lines.map { planned in
+            let index = counts[planned.kind, default: 0]
+            counts[planned.kind] = index + 1
+            let line = Line(plan: planned, pick: pick(index, of: planned.kind, among: plan.picks))
+            guard let track = choice(for: line, of: user, carried: carried) else { return nil }
+            carried.append(track.id)
+            return track.codec
+        }
+    }
+
+    /// The first track, in publishing order, that the line wants and its leg does not carry yet; one of the user whom
+    /// the line had last goes before.
+    private func choice(for line: Line, of user: String, carried: [TrackID]) -> Track? {
+        func isPossible(_ track: Track) -> Bool {
+            track.kind == line.plan.kind && track.user != user && !carried.contains(track.id)
+                && line.plan.formats.contains { $0.codec == track.codec } && line.pick.accepts(track)
+        }
+        return line.lastUser.flatMap { last in tracks.first { $0.user == last && isPossible($0) } }
+            ?? tracks.first(where: isPossible)
+    }
+
+    /// An SSRC that this leg never used: a second stream under one key and SSRC would reuse key stream (RFC 3711,
+    /// section 9.1).
+    private mutating func freshSSRC(for line: Line, of leg: inout Leg) -> UInt32 {
+        if let promised = line.plan.promisedSSRC, leg.usedSSRCs.insert(promised).inserted { return promised }
+        while true {
+            let ssrc = UInt32(truncatingIfNeeded: random.next())
+            let isPromised = leg.lines.contains { $0.plan.promisedSSRC == ssrc }
+            if ssrc != 0, !isPromised, leg.usedSSRCs.insert(ssrc).inserted { return ssrc }
+        }
+    }
+
+    /// In the lower half, so that the rollover counter is 0 for certain. A line's second stream begins at the top of it:
+    /// a receiver that keeps one rollover counter for all SSRCs, as FFmpeg does, then sees no wrap, wherever the first
+    /// stream was in its first round.
+    private mutating func firstSequence(_ line: Line) -> UInt16 {
+        line.wasFed ? 32767 : UInt16(truncatingIfNeeded: random.next()) & 0x7FFF
+    }
+}
+
+extension RoomState.Pick {
+    func accepts(_ track: RoomState.Track) -> Bool {
+        switch self {
+        case .anyone: true
+        case .user(let user): track.user == user
+        case .track(let id): track.publicID == id
+        case .nothing: false
+        }
+    }
+}
+
+// MARK: - What the media plane reports
+
+extension RoomState {
+    package mutating func handle(_ event: MediaEvent, now: MediaTime, effects: inout [RoomEffect]) {
+        settle(now, effects: &effects)
+        switch event {
+        case .transportConnected(let id, let address):
+            update(id) {
+                $0.isConnected = true
+                $0.remote = address
+            }
+            heard(id, now: now)
+        case .transportHeard(let id): heard(id, now: now)
+        case .transportSilent(let id): silent(id, now: now, effects: &effects)
+        case .transportUnreachable(let id): unreachable(id, now: now, effects: &effects)
+        case .trackStarted(let id):
+            if let index = tracks.firstIndex(where: { $0.id == id }) { tracks[index].hasStarted = true }
+        case .subscriptionRefused(let id): refused(id, effects: &effects)
+        case .removed, .snapshot: break
+        }
+    }
+
+    private mutating func update(_ id: TransportID, _ change: (inout Transport) -> Void) {
+        guard let legID = legOfTransport[id], var leg = legs[legID],
+            let index = leg.transports.firstIndex(where: { $0.id == id })
+        else { return }
+        change(&leg.transports[index])
+        legs[legID] = leg
+    }
+
+    private mutating func heard(_ id: TransportID, now: MediaTime) {
+        update(id) {
+            $0.isConnected = true
+            $0.isSilent = false
+            $0.isUnreachable = false
+        }
+        if let leg = legOfTransport[id] { renew(leg, now: now) }
+    }
+
+    mutating func renew(_ id: LegID, now: MediaTime) {
+        // Later only, so `leaseFloor` stays a lower bound.
+        if let leaseEnd = legs[id]?.leaseEnd { legs[id]?.leaseEnd = max(leaseEnd, now + settings.legLease) }
+    }
+
+    /// A sending leg is gone when none of its transports is heard any more.
+    private mutating func silent(_ id: TransportID, now: MediaTime, effects: inout [RoomEffect]) {
+        update(id) { $0.isSilent = true }
+        guard let legID = legOfTransport[id], let leg = legs[legID], leg.kind == .sending,
+            leg.transports.allSatisfy(\.isSilent)
+        else { return }
+        drop(legID, .silent, now: now, effects: &effects)
+    }
+
+    /// A receiving leg is gone when nobody listens at any address that we send to.
+    private mutating func unreachable(_ id: TransportID, now: MediaTime, effects: inout [RoomEffect]) {
+        update(id) { $0.isUnreachable = true }
+        guard let legID = legOfTransport[id], let leg = legs[legID], leg.kind == .receiving,
+            now >= leg.startedAt + settings.unreachableGrace
+        else { return }
+        let served = Set(leg.lines.filter { $0.feed != nil }.map(\.plan.transport))
+        let isGone = leg.transports.indices.allSatisfy { leg.transports[$0].isUnreachable || !served.contains($0) }
+        if isGone { drop(legID, .unreachable, now: now, effects: &effects) }
+    }
+
+    private mutating func refused(_ id: SubscriptionID, effects: inout [RoomEffect]) {
+        for (legID, leg) in legs {
+            guard let index = leg.lines.firstIndex(where: { $0.feed?.subscription == id }) else { continue }
+            legs[legID]?.lines[index].feed = nil
+            effects.append(.notice(.subscriptionRefused(user: leg.user, id)))
+            return
+        }
+    }
+}

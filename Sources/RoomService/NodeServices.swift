@@ -1,0 +1,43 @@
+package import MediaWire
+package import RoomControl
+package import WebTransport
+
+/// Everything that the node answers over HTTP, as one function from request to response.
+package struct NodeServices: Sendable {
+    package struct Settings: Sendable {
+        package var plainLegs: PlainLegSettings
+        /// Whether what this host says in X-Forwarded-For may be believed.
+        package var isTrustedProxy: @Sendable (TransportAddress) -> Bool
+
+        package init(
+            plainLegs: PlainLegSettings = PlainLegSettings(),
+            isTrustedProxy: @escaping @Sendable (TransportAddress) -> Bool = { _ in false }
+        ) {
+            self.plainLegs = plainLegs
+            self.isTrustedProxy = isTrustedProxy
+        }
+    }
+
+    private let router: Router
+
+    package init(apps: AppDirectory, directory: RoomDirectory, environment: RoomEnvironment, settings: Settings) {
+        var router = Router()
+        let endpoint = JoinEndpoint(
+            apps: apps, directory: directory, environment: environment, settings: settings.plainLegs)
+        LegRoutes(endpoint: endpoint, clientAddress: ClientAddress(isTrustedProxy: settings.isTrustedProxy))
+            .add(to: &router)
+        ServerRoutes(apps: apps, directory: directory, clock: environment.clock).add(to: &router)
+        router.on("GET", "/healthz") { _ in HTTPResponse(status: 200, text: "ok\n") }
+        self.router = router
+    }
+
+    /// Answers a request. Every answer has an X-Reqid, which the vendor's SDKs want to see, and may be read by any page.
+    package func handle(_ request: HTTPRequest) async -> HTTPResponse {
+        var response = await router.handle(request)
+        var random = RandomSource.system
+        response.headers["X-Reqid"] = Base64URL.encode(random.bytes(12), padded: false)
+        response.headers["Access-Control-Allow-Origin"] = "*"
+        response.headers["Access-Control-Expose-Headers"] = "Location, Retry-After, X-Reqid"
+        return response
+    }
+}

@@ -1,0 +1,74 @@
+package import WebTransport
+
+/// A request on its way to its route, with what the route's pattern took from the path.
+package struct RoutedRequest: Sendable {
+    package var http: HTTPRequest
+    /// By the names in the pattern, percent-decoded.
+    package var parameters: [String: String]
+
+    package func parameter(_ name: String) -> String { parameters[name] ?? "" }
+}
+
+/// Which method and path leads to which handler; the one place where paths are matched.
+///
+/// A pattern is a path whose components are literal or, with a colon before them, take any component:
+/// `/v3/apps/:app/rooms`. The first pattern that fits wins. Every path that has routes answers OPTIONS, for CORS, and
+/// other methods with 405 and Allow.
+package struct Router: Sendable {
+    package typealias Handler = @Sendable (RoutedRequest) async -> HTTPResponse
+
+    private struct Route: Sendable {
+        let method: String
+        let components: [String]
+        let handler: Handler
+    }
+
+    private var routes: [Route] = []
+
+    package init() {}
+
+    package mutating func on(_ method: String, _ pattern: String, _ handler: @escaping Handler) {
+        routes.append(
+            Route(method: method, components: pattern.split(separator: "/").map(String.init), handler: handler))
+    }
+
+    package func handle(_ request: HTTPRequest) async -> HTTPResponse {
+        let components = request.pathComponents
+        var allowed: [String] = []
+        for route in routes {
+            guard let parameters = match(route.components, components) else { continue }
+            if route.method == request.method {
+                return await route.handler(RoutedRequest(http: request, parameters: parameters))
+            }
+            allowed.append(route.method)
+        }
+        if allowed.isEmpty { return Answer.error(404, "there is nothing at this path") }
+        let allow = (allowed + ["OPTIONS"]).joined(separator: ", ")
+        if request.method == "OPTIONS" {
+            return HTTPResponse(
+                status: 204,
+                headers: [
+                    "Allow": allow, "Access-Control-Allow-Methods": allow,
+                    "Access-Control-Allow-Headers": "Authorization, Content-Type",
+                    // A day, in seconds.
+                    "Access-Control-Max-Age": "86400",
+                ])
+        }
+        var answer = Answer.error(405, "the method is not allowed here; allowed: \(allow)")
+        answer.headers["Allow"] = allow
+        return answer
+    }
+
+    private func match(_ pattern: [String], _ path: [String]) -> [String: String]? {
+        guard pattern.count == path.count else { return nil }
+        var parameters: [String: String] = [:]
+        for (expected, actual) in zip(pattern, path) {
+            if expected.hasPrefix(":") {
+                parameters[String(expected.dropFirst())] = actual
+            } else if expected != actual {
+                return nil
+            }
+        }
+        return parameters
+    }
+}
