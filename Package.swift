@@ -27,10 +27,11 @@ let language: [SwiftSetting] = [
 ]
 
 /// The media path: cross-module inlining, and no dynamic exclusivity checks (bounds and overflow traps stay on).
-let mediaPath: [SwiftSetting] = language + [
-    .unsafeFlags(["-cross-module-optimization"], .when(configuration: .release)),
-    .unsafeFlags(["-enforce-exclusivity=unchecked"]),
-]
+let mediaPath: [SwiftSetting] =
+    language + [
+        .unsafeFlags(["-cross-module-optimization"], .when(configuration: .release)),
+        .unsafeFlags(["-enforce-exclusivity=unchecked"]),
+    ]
 
 let package = Package(
     name: "parlor",
@@ -46,12 +47,13 @@ let package = Package(
             linkerSettings: [.linkedLibrary("srtp2"), .linkedLibrary("crypto")]),
         .target(
             name: "CCodecs", path: "CMediaShims/codecs",
-            linkerSettings: [.linkedLibrary("opus"), .linkedLibrary("vpx")]),
+            linkerSettings: [.linkedLibrary("opus"), .linkedLibrary("vpx"), .linkedLibrary("m")]),
         .target(
             name: "CWeb", path: "CMediaShims/web",
             cxxSettings: [.unsafeFlags(["-O2"])],
             linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
-        .systemLibrary(name: "CYAML", path: "CMediaShims/yaml", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
+        .systemLibrary(
+            name: "CYAML", path: "CMediaShims/yaml", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
 
         // Media path
         .target(name: "MediaWire", swiftSettings: mediaPath),
@@ -102,7 +104,8 @@ let package = Package(
         .executableTarget(
             name: "parlor-bench",
             dependencies: [
-                "CForwardingFloor", "MediaEngine", "MediaSwitch", "MediaTransport", "MediaContract", "MediaWire", "CNet",
+                "CForwardingFloor", "MediaEngine", "MediaSwitch", "MediaTransport", "MediaContract", "MediaWire",
+                "CNet",
                 "CAllocationCounter",
             ],
             path: "Benchmarks/Forwarding", swiftSettings: mediaPath),
@@ -128,7 +131,8 @@ let package = Package(
             ],
             swiftSettings: language),
         .testTarget(
-            name: "MediaEngineTests", dependencies: ["MediaEngine", "MediaContract", "MediaWire", "MediaTransport", "CNet"],
+            name: "MediaEngineTests",
+            dependencies: ["MediaEngine", "MediaContract", "MediaWire", "MediaTransport", "CNet"],
             swiftSettings: language),
         .target(
             name: "RoomTestKit", dependencies: ["RoomControl", "MediaContract", "MediaWire"],

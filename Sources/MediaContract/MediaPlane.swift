@@ -1,4 +1,4 @@
-package import MediaWire
+import MediaWire
 
 /// The media plane as the control plane sees it: workers that take commands and report events. Real: `MediaEngine.Engine`;
 /// in tests of rooms: a recorder with a manual clock.

@@ -31,10 +31,20 @@ package struct MediaDuration: Hashable, Comparable, Sendable {
 
     package static let zero = MediaDuration(nanoseconds: 0)
     @inlinable package static func microseconds(_ n: Int64) -> MediaDuration { MediaDuration(nanoseconds: n &* 1_000) }
-    @inlinable package static func milliseconds(_ n: Int64) -> MediaDuration { MediaDuration(nanoseconds: n &* 1_000_000) }
-    @inlinable package static func seconds(_ n: Int64) -> MediaDuration { MediaDuration(nanoseconds: n &* 1_000_000_000) }
+    @inlinable package static func milliseconds(_ n: Int64) -> MediaDuration {
+        MediaDuration(nanoseconds: n &* 1_000_000)
+    }
+    @inlinable package static func seconds(_ n: Int64) -> MediaDuration {
+        MediaDuration(nanoseconds: n &* 1_000_000_000)
+    }
 
     @inlinable package var seconds: Double { Double(nanoseconds) / 1e9 }
+
+    /// The same span in ticks of an RTP clock, rounded towards zero.
+    @inlinable package func ticks(at clockRate: UInt32) -> Int64 {
+        (nanoseconds / 1_000_000_000) &* Int64(clockRate)
+            &+ (nanoseconds % 1_000_000_000) &* Int64(clockRate) / 1_000_000_000
+    }
 
     @inlinable package static func < (a: MediaDuration, b: MediaDuration) -> Bool { a.nanoseconds < b.nanoseconds }
 }

@@ -1,0 +1,186 @@
+import MediaContract
+import MediaTransport
+import MediaWire
+
+/// RTCP that comes in: reports, requests to send again, requests for key frames.
+extension Switchboard {
+    mutating func takeInRTCP(_ datagram: InboundDatagram, transport place: Int, isRTCPSocket: Bool, now: MediaTime) {
+        let transport = transports[place]
+        let length: Int
+        switch transport.pointee.opener.openRTCP(datagram.bytes) {
+        case .opened(let opened): length = opened
+        case .failed(let reason):
+            drops.count(reason)
+            return
+        }
+        noteHeard(transport: place, from: datagram.source, isRTCPSocket: isRTCPSocket, bytes: length, now: now)
+        let bytes = UnsafeRawBufferPointer(rebasing: datagram.bytes[..<length]).bytes
+        var reader = RTCPCompoundReader()
+        while let block = reader.next(bytes) {
+            switch block.type {
+            case RTCPType.senderReport:
+                if let report = RTCPSenderReport.parse(bytes, block) { take(report, transport: place, now: now) }
+                takeReportBlocks(bytes, block, transport: place, now: now)
+            case RTCPType.receiverReport: takeReportBlocks(bytes, block, transport: place, now: now)
+            case RTCPType.transportFeedback:
+                if let nack = RTCPNack.parse(bytes, block) { take(nack, bytes, block, transport: place, now: now) }
+            case RTCPType.payloadFeedback:
+                takePayloadFeedback(bytes, block, transport: place, now: now)
+            default: break
+            }
+        }
+        if reader.malformed { drops.count(.malformedRTCP) }
+    }
+
+    /// Follows whatever was authentic, and tells the control plane now and then.
+    mutating func noteHeard(
+        transport place: Int, from source: TransportAddress, isRTCPSocket: Bool, bytes: Int, now: MediaTime
+    ) {
+        let transport = transports[place]
+        packetsIn &+= 1
+        bytesIn &+= UInt64(bytes)
+        transport.pointee.packetsIn &+= 1
+        transport.pointee.bytesIn &+= UInt64(bytes)
+        if transport.pointee.heard(from: source, isRTCPSocket: isRTCPSocket, now: now) {
+            events.append(.transportConnected(transport.pointee.id, source))
+            transport.pointee.lastHeardReported = now
+        }
+        if let reported = transport.pointee.lastHeardReported, now < reported + .seconds(5) { return }
+        transport.pointee.lastHeardReported = now
+        events.append(.transportHeard(transport.pointee.id))
+    }
+
+    private func subscription(of ssrc: UInt32, transport place: Int) -> Int? {
+        let transport = transports[place]
+        for position in 0..<transport.pointee.subscriptions.count {
+            let subscription = transport.pointee.subscriptions[position]
+            if subscriptions[subscription].pointee.ssrc == ssrc { return subscription }
+        }
+        return nil
+    }
+
+    // MARK: Reports
+
+    private mutating func take(_ report: RTCPSenderReport, transport place: Int, now: MediaTime) {
+        guard let track = transports[place].pointee.track(of: report.ssrc),
+            tracks[track].pointee.encoding.ssrc == report.ssrc
+        else { return }
+        tracks[track].pointee.encoding.note(senderReport: report.ntp, timestamp: report.rtpTimestamp, now: now)
+    }
+
+    private mutating func takeReportBlocks(_ bytes: RawSpan, _ block: RTCPBlock, transport place: Int, now: MediaTime) {
+        for index in 0..<RTCPReportBlock.count(block) {
+            guard let report = RTCPReportBlock.parse(bytes, block, index: index),
+                let place = subscription(of: report.ssrc, transport: place)
+            else { continue }
+            subscriptions[place].pointee.take(report, now: now)
+        }
+    }
+
+    // MARK: Retransmission
+
+    private mutating func take(
+        _ nack: RTCPNack, _ bytes: RawSpan, _ block: RTCPBlock, transport place: Int, now: MediaTime
+    ) {
+        guard let subscription = subscription(of: nack.mediaSSRC, transport: place) else { return }
+        var reader = RTCPNackReader(block)
+        while let sequence = reader.next(bytes) { resend(sequence, subscription: subscription, now: now) }
+    }
+
+    /// Sends a packet again, from the cache, under the number it had.
+    private mutating func resend(_ sequence: UInt16, subscription place: Int, now: MediaTime) {
+        let subscription = subscriptions[place]
+        let track = tracks[Int(subscription.pointee.track)]
+        let highest = subscription.pointee.rewriter.highestOut
+        let step = Int16(truncatingIfNeeded: sequence &- UInt16(truncatingIfNeeded: highest))
+        let number = highest &+ Int64(step)
+        guard step <= 0, let original = subscription.pointee.rewriter.inverse(number),
+            let packet = track.pointee.cache.find(original)
+        else {
+            // Not sent yet, left out, or forgotten. One that we miss ourselves is forwarded when it comes.
+            drops.count(.retransmissionGone)
+            return
+        }
+        let size = packet.pointee.length &+ 32
+        guard subscription.pointee.budget.take(size, sequence: UInt32(truncatingIfNeeded: number), now: now) else {
+            drops.count(.retransmissionLimited)
+            return
+        }
+        let destination = Int(subscription.pointee.transport) * 2
+        guard outbox.admits(destination, isVideo: track.pointee.isVideo), let slot = outbox.take() else {
+            drops.count(.outboxFull)
+            return
+        }
+        let content = track.pointee.cache.content(of: packet)
+        let lastTimestamp = subscription.pointee.lastTimestamp
+        guard
+            write(
+                packet, content, for: subscription, number: number, into: slot, track: Int(subscription.pointee.track))
+        else { return }
+        subscription.pointee.lastTimestamp = lastTimestamp
+        subscription.pointee.retransmitted &+= 1
+        outbox.enqueue(slot, to: destination)
+    }
+
+    // MARK: Key frames
+
+    private mutating func takePayloadFeedback(
+        _ bytes: RawSpan, _ block: RTCPBlock, transport place: Int, now: MediaTime
+    ) {
+        if let request = RTCPPictureLossIndication.parse(bytes, block) {
+            if let subscription = subscription(of: request.mediaSSRC, transport: place) {
+                requestKeyFrame(for: subscription, now: now)
+            }
+        } else if RTCPFullIntraRequest.parse(bytes, block) != nil {
+            for index in 0..<RTCPFullIntraRequest.entryCount(block) {
+                guard let entry = RTCPFullIntraRequest.entry(bytes, block, index: index),
+                    let subscription = subscription(of: entry.ssrc, transport: place)
+                else { continue }
+                requestKeyFrame(for: subscription, now: now)
+            }
+        }
+    }
+
+    private mutating func requestKeyFrame(for subscription: Int, now: MediaTime) {
+        wantKeyFrame(track: Int(subscriptions[subscription].pointee.track), now: now)
+    }
+
+    /// Somebody who listens to this track needs a key frame.
+    mutating func wantKeyFrame(track place: Int, now: MediaTime) {
+        let track = tracks[place]
+        guard track.pointee.canRequestKeyFrames else { return }
+        switch track.pointee.keyFrames.want(now: now) {
+        case .send: sendKeyFrameRequest(track: place)
+        case .wait: drops.count(.keyFrameRequestLimited)
+        }
+        if let due = track.pointee.keyFrames.due { arm(track: place, at: due) }
+    }
+
+    // MARK: Loss on the way to us
+
+    mutating func noteLoss(track place: Int, _ sequence: Int64, _ gap: Range<Int64>, now: MediaTime) {
+        let track = tracks[place]
+        if track.pointee.missing.count > 0 { track.pointee.missing.remove(sequence) }
+        guard !gap.isEmpty else { return }
+        guard track.pointee.missing.add(gap, now: now) else {
+            // Too much is gone to ask for piece by piece.
+            wantKeyFrame(track: place, now: now)
+            return
+        }
+        if let due = track.pointee.missing.next { arm(track: place, at: due) }
+    }
+}
+
+extension Subscription {
+    /// What the subscriber says of what it got (RFC 3550, section 6.4.1).
+    fileprivate mutating func take(_ report: RTCPReportBlock, now: MediaTime) {
+        fractionLost = report.fractionLost
+        guard report.lastSenderReport != 0 else { return }
+        for place in 0..<2 where sentReports[place].ntp == report.lastSenderReport {
+            let held = MediaDuration(nanoseconds: Int64(report.delaySinceLastSenderReport) &* 1_000_000_000 / 65536)
+            let elapsed = now - sentReports[place].time
+            roundTrip = MediaDuration(nanoseconds: max(0, elapsed.nanoseconds &- held.nanoseconds))
+            return
+        }
+    }
+}

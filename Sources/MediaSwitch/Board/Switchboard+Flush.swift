@@ -1,0 +1,92 @@
+import MediaContract
+import MediaTransport
+
+/// Sealing and leaving.
+extension Switchboard {
+    /// Seals what waits and plans it into `outbox.messages`.
+    package mutating func prepareFlush() {
+        for position in 0..<outbox.listedCount {
+            let destination = Int(outbox.listed[position])
+            var slot = outbox.queues[destination].head
+            while slot >= 0 {
+                let entry = outbox.slots + Int(slot)
+                if !entry.pointee.isSealed { seal(Int(slot), transport: destination / 2) }
+                slot = entry.pointee.next
+            }
+        }
+        batch.seal()
+
+        outbox.beginPlan()
+        var segment = 0
+        for position in 0..<outbox.listedCount {
+            let destination = Int(outbox.listed[position])
+            guard outbox.queues[destination].head >= 0 else { continue }
+            let transport = transports[destination / 2]
+            if destination & 1 == 0 {
+                outbox.plan(
+                    destination: destination, socket: transport.pointee.socket, address: transport.pointee.remote,
+                    segment: &segment)
+            } else if let address = transport.pointee.rtcpDestination {
+                outbox.plan(
+                    destination: destination, socket: transport.pointee.rtcpSocket, address: address, segment: &segment)
+            }
+        }
+        if outbox.messageCount > 0 { batchesOut &+= 1 }
+    }
+
+    @inline(__always) private mutating func seal(_ slot: Int, transport place: Int) {
+        let transport = transports[place]
+        let entry = outbox.slots + slot
+        guard let base = outbox.bytes(of: slot).baseAddress else { return }
+        batch.append(
+            transport.pointee.sealer, packet: base, length: Int(entry.pointee.length),
+            headerLength: Int(entry.pointee.headerLength), ssrc: entry.pointee.ssrc, index: entry.pointee.index)
+        entry.pointee.length &+= transport.pointee.tagLength
+        entry.pointee.isSealed = true
+    }
+
+    /// Says what became of message `index` of the plan; call for each message, in order, after the sends.
+    package mutating func complete(message index: Int, _ outcome: SendOutcome) {
+        let message = outbox.messages[index]
+        let transport = transports[outbox.mark(message: index, outcome) / 2]
+        switch outcome {
+        case .sent:
+            var bytes: UInt64 = 0
+            for segment in message.firstSegment..<message.firstSegment + message.segmentCount {
+                bytes &+= UInt64(outbox.segments[segment].count)
+            }
+            transport.pointee.packetsOut &+= UInt64(message.segmentCount)
+            transport.pointee.bytesOut &+= bytes
+            packetsOut &+= UInt64(message.segmentCount)
+            bytesOut &+= bytes
+        case .failed: drops.count(.sendFailed, UInt64(message.segmentCount))
+        case .blocked: break
+        }
+    }
+
+    /// Ends the flush: frees what was sent or dropped, keeps what was blocked. Removals that waited for it are done now.
+    package mutating func finishFlush() {
+        for place in closingTransports {
+            // A goodbye that could not leave is not worth keeping the socket.
+            outbox.drop(from: place * 2) { !$0.isDone }
+            outbox.drop(from: place * 2 + 1) { !$0.isDone }
+        }
+        outbox.finish()
+        for place in closingTransports {
+            let transport = transports[place]
+            if transport.pointee.socket != .sharedIPv4, transport.pointee.socket != .sharedIPv6 {
+                closedSockets.append(transport.pointee.socket)
+                if !transport.pointee.isMuxed { closedSockets.append(transport.pointee.rtcpSocket) }
+            }
+            transports.remove(at: place)
+        }
+        closingTransports.removeAll(keepingCapacity: true)
+        for ticket in pendingRemovals { events.append(.removed(ticket)) }
+        pendingRemovals.removeAll(keepingCapacity: true)
+    }
+
+    /// Whether a flush has anything to do: datagrams, or removals that wait for one.
+    package var wantsFlush: Bool {
+        outbox.count > 0 || !pendingRemovals.isEmpty || !closingTransports.isEmpty
+    }
+}

@@ -1,0 +1,45 @@
+import MediaWire
+
+/// Decides when the publisher is asked for a key frame: at once, at most once a second, and again with growing pauses until one
+/// comes, whoever asks and however often.
+struct KeyFrameRequester {
+    enum Decision {
+        case send
+        /// A request is under way, or will be sent when its second is over.
+        case wait
+    }
+
+    static var spacing: MediaDuration { .seconds(1) }
+
+    /// When to ask again; `nil`: nobody waits for a key frame.
+    private(set) var due: MediaTime?
+    private var lastSent: MediaTime?
+    private var attempts = 0
+
+    /// Somebody cannot go on without a key frame.
+    mutating func want(now: MediaTime) -> Decision {
+        if due != nil { return .wait }
+        guard let lastSent, now < lastSent + Self.spacing else { return sent(now) }
+        due = lastSent + Self.spacing
+        return .wait
+    }
+
+    /// True when a request is to be sent now.
+    mutating func fire(now: MediaTime) -> Bool {
+        guard let due, due <= now else { return false }
+        _ = sent(now)
+        return true
+    }
+
+    private mutating func sent(_ now: MediaTime) -> Decision {
+        lastSent = now
+        attempts = min(attempts + 1, 4)
+        due = now + MediaDuration(nanoseconds: Self.spacing.nanoseconds << Int64(attempts - 1))
+        return .send
+    }
+
+    mutating func keyFrameArrived() {
+        due = nil
+        attempts = 0
+    }
+}

@@ -1,0 +1,96 @@
+import MediaWire
+
+/// One accepted packet, kept once for all subscribers: what a copy needs besides the bytes.
+struct CachedPacket {
+    /// Extended number on the track's own line; negative: no packet.
+    var sequence: Int64 = -1
+    /// Where its bytes begin, counted over all bytes ever written.
+    var position: UInt64 = 0
+    /// On the track's own timeline.
+    var timestamp: UInt32 = 0
+    var payloadLength: UInt16 = 0
+    /// Bytes before the payload: the end-to-end header extensions as (kind, length, bytes).
+    var extensionLength: UInt16 = 0
+    var marker = false
+    var isKeyFrame = false
+    var startsFrame = false
+
+    var length: Int { Int(payloadLength) &+ Int(extensionLength) }
+}
+
+/// The last packets of one track: a ring of bytes, and a ring of entries found by sequence number. A packet that was
+/// overwritten simply is no longer found. Nothing grows by sequence distance; only `grow` allocates, off the packet path.
+struct PacketCache: ~Copyable {
+    private var bytes: UnsafeMutableRawPointer
+    private(set) var byteCapacity: Int
+    private let entries: UnsafeMutablePointer<CachedPacket>
+    private let entryMask: Int64
+    private var end: UInt64 = 0
+
+    /// Both capacities are powers of two.
+    init(byteCapacity: Int, entryCapacity: Int) {
+        precondition(byteCapacity.nonzeroBitCount == 1 && entryCapacity.nonzeroBitCount == 1, "rings are powers of two")
+        self.byteCapacity = byteCapacity
+        bytes = .allocate(byteCount: byteCapacity, alignment: 64)
+        entries = .allocate(capacity: entryCapacity)
+        entries.initialize(repeating: CachedPacket(), count: entryCapacity)
+        entryMask = Int64(entryCapacity - 1)
+    }
+
+    deinit {
+        bytes.deallocate()
+        entries.deallocate()
+    }
+
+    var entryCapacity: Int { Int(entryMask) + 1 }
+
+    /// The packet with this number, if it is still there.
+    @inline(__always) func find(_ sequence: Int64) -> UnsafePointer<CachedPacket>? {
+        let entry = entries + Int(sequence & entryMask)
+        guard sequence >= 0, entry.pointee.sequence == sequence, isIntact(entry.pointee) else { return nil }
+        return UnsafePointer(entry)
+    }
+
+    /// Extensions and payload of a packet that `find` has just found.
+    @inline(__always) func content(of packet: UnsafePointer<CachedPacket>) -> UnsafeRawPointer {
+        UnsafeRawPointer(bytes + Int(truncatingIfNeeded: packet.pointee.position) & (byteCapacity - 1))
+    }
+
+    /// Makes room for a packet and names it. The caller writes `packet.length` bytes to the returned place.
+    /// - Precondition: `packet.length` is at most half the ring.
+    mutating func store(_ packet: CachedPacket) -> UnsafeMutableRawPointer {
+        precondition(packet.length <= byteCapacity / 2, "the ring holds at least two packets")
+        var offset = Int(truncatingIfNeeded: end) & (byteCapacity - 1)
+        if offset + packet.length > byteCapacity {
+            end &+= UInt64(byteCapacity - offset)
+            offset = 0
+        }
+        let entry = entries + Int(packet.sequence & entryMask)
+        entry.initialize(to: packet)
+        entry.pointee.position = end
+        end &+= UInt64(packet.length)
+        return bytes + offset
+    }
+
+    @inline(__always) private func isIntact(_ packet: CachedPacket) -> Bool {
+        end &- packet.position <= UInt64(byteCapacity)
+    }
+
+    /// Doubles the byte ring and keeps every packet that is still there.
+    mutating func grow() {
+        let oldBytes = bytes
+        let oldMask = byteCapacity - 1
+        var kept: [Int] = (0...Int(entryMask)).filter { entries[$0].sequence >= 0 && isIntact(entries[$0]) }
+        kept.sort { entries[$0].position < entries[$1].position }
+        byteCapacity *= 2
+        bytes = .allocate(byteCount: byteCapacity, alignment: 64)
+        for slot in 0...Int(entryMask) where !kept.contains(slot) { entries[slot].sequence = -1 }
+        end = 0
+        for slot in kept {
+            let packet = entries[slot]
+            let source = oldBytes + Int(truncatingIfNeeded: packet.position) & oldMask
+            store(packet).copyMemory(from: source, byteCount: packet.length)
+        }
+        oldBytes.deallocate()
+    }
+}

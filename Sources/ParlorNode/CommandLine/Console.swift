@@ -1,0 +1,33 @@
+import Glibc
+
+/// Where a command writes: text to standard output, notes and errors to standard error. Unbuffered, so that what was said is
+/// said also when the process ends.
+package struct Console: Sendable {
+    private let output: Int32
+    private let errors: Int32
+
+    /// - Parameters: file descriptors.
+    package init(output: Int32 = STDOUT_FILENO, errors: Int32 = STDERR_FILENO) {
+        self.output = output
+        self.errors = errors
+    }
+
+    package func print(_ line: String) { Self.write(line + "\n", to: output) }
+    package func write(_ text: String) { Self.write(text, to: output) }
+    package func note(_ line: String) { Self.write(line + "\n", to: errors) }
+
+    private static func write(_ text: String, to descriptor: Int32) {
+        var text = text
+        text.withUTF8 { bytes in
+            var rest = UnsafeRawBufferPointer(bytes)
+            while let start = rest.baseAddress, !rest.isEmpty {
+                let written = Glibc.write(descriptor, start, rest.count)
+                if written < 0 {
+                    if errno == EINTR { continue }
+                    return  // Nobody reads; there is no one to tell.
+                }
+                rest = UnsafeRawBufferPointer(rebasing: rest[written...])
+            }
+        }
+    }
+}

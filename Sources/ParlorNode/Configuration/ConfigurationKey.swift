@@ -1,0 +1,128 @@
+import MediaWire
+
+/// One key of the configuration: its names in file, environment and flags, its meaning, and how its value is read.
+package struct ConfigurationKey<Root: Sendable>: Sendable {
+    /// Path in the file: `media.plain.portRange`.
+    package let path: String
+    /// What stands for the value in help texts.
+    package let placeholder: String
+    /// One line of help.
+    package let meaning: String
+    /// Reads a value and stores it.
+    let apply: @Sendable (ConfigurationValue, inout Root) throws(ValueComplaint) -> Void
+    /// The value as the file would write it.
+    package let show: @Sendable (Root) -> String
+
+    init<T>(
+        _ path: String, _ placeholder: String, _ meaning: String, _ keyPath: any WritableKeyPath<Root, T> & Sendable,
+        _ reader: ValueReader<T>, show: @escaping @Sendable (T) -> String = { "\($0)" }
+    ) {
+        self.path = path
+        self.placeholder = placeholder
+        self.meaning = meaning
+        apply = { (value, root) throws(ValueComplaint) in root[keyPath: keyPath] = try reader.read(value) }
+        self.show = { show($0[keyPath: keyPath]) }
+    }
+
+    /// `media.plain.portRange` -> `media-plain-port-range`
+    package var flagName: String { Self.spell(path, separator: "-", upper: false) }
+    /// `media.plain.portRange` -> `PARLOR_MEDIA_PLAIN_PORT_RANGE`
+    package var variableName: String { "PARLOR_" + Self.spell(path, separator: "_", upper: true) }
+
+    private static func spell(_ path: String, separator: Character, upper: Bool) -> String {
+        var result = ""
+        for character in path {
+            if character == "." {
+                result.append(separator)
+            } else if character.isUppercase {
+                result.append(separator)
+                result.append(contentsOf: upper ? character.uppercased() : character.lowercased())
+            } else {
+                result.append(contentsOf: upper ? character.uppercased() : String(character))
+            }
+        }
+        return result
+    }
+}
+
+extension ConfigurationKey where Root == NodeConfiguration {
+    package static var all: [ConfigurationKey<NodeConfiguration>] {
+        [
+            .init("http.listen", "ADDRESS:PORT", "where the node answers HTTP", \.http.listen, .endpoint),
+            .init(
+                "http.trustedProxies", "LIST", "proxies whose X-Forwarded-For is believed, as addresses or blocks",
+                \.http.trustedProxies, .prefixes, show: list),
+            .init(
+                "media.listen", "LIST", "addresses of the media sockets, at most one IPv4 and one IPv6 (default: all)",
+                \.media.listen, .hosts(wildcards: true), show: hosts),
+            .init(
+                "media.announce", "LIST", "addresses that clients are told to send to (default: those of media.listen)",
+                \.media.announce, .hosts(wildcards: false), show: hosts),
+            .init("media.port", "PORT", "UDP port of the first worker; the next has the next", \.media.port, .port),
+            .init(
+                "media.workers", "N", "worker threads, or auto: one for each core", \.media.workers,
+                .countOrAuto(1...256, of: "workers"), show: { $0.map { "\($0)" } ?? "auto" }),
+            .init(
+                "media.receiveBuffer", "SIZE", "receive buffer of each media socket", \.media.receiveBuffer,
+                .size(64 << 10...1 << 30), show: Numbers.size),
+            .init(
+                "media.sendBuffer", "SIZE", "send buffer of each media socket", \.media.sendBuffer,
+                .size(64 << 10...1 << 30), show: Numbers.size),
+            .init(
+                "media.crypto", "NAME", "what seals packets: auto, multibuffer or evp", \.media.crypto, .crypto,
+                show: { $0.rawValue }),
+            .init(
+                "media.plain.enabled", "BOOL", "allow plain SRTP legs, whose keys are in the SDP",
+                \.media.plain.enabled,
+                .flag),
+            .init(
+                "media.plain.portRange", "FIRST-LAST", "UDP ports of plain legs", \.media.plain.portRange, .portRange,
+                show: { "\($0.lowerBound)-\($0.upperBound)" }),
+            .init(
+                "media.plain.lease", "TIME", "life of a receiving leg that is not heard", \.media.plain.lease,
+                .time(.seconds(1) ... .seconds(604_800)), show: Numbers.time),
+            .init(
+                "media.plain.silence", "TIME", "life of a sending leg that is not heard", \.media.plain.silence,
+                .time(.seconds(1) ... .seconds(3600)), show: Numbers.time),
+            .init(
+                "limits.httpConnections", "N", "HTTP connections at one time", \.limits.httpConnections,
+                .count(1...1_000_000, of: "connections")),
+            .init(
+                "limits.httpBody", "SIZE", "largest body of a request", \.limits.httpBody, .size(4 << 10...64 << 20),
+                show: Numbers.size),
+        ]
+    }
+
+    private static func list<T: CustomStringConvertible>(_ elements: [T]) -> String {
+        elements.isEmpty ? "none" : elements.map(\.description).joined(separator: ",")
+    }
+
+    private static func hosts(_ elements: [TransportAddress]?) -> String {
+        elements.map { $0.map(\.host).joined(separator: ",") } ?? "auto"
+    }
+}
+
+extension ConfigurationKey where Root == NodeConfiguration.App {
+    /// The keys of one element of `apps`.
+    package static var all: [ConfigurationKey<NodeConfiguration.App>] {
+        [
+            .init("id", "NAME", "the app's id, as tokens name it", \.id, .name(upTo: 64)),
+            .init("accessKey", "NAME", "the public half of the key pair", \.accessKey, .name(upTo: 128)),
+            .init("secret", "TEXT", "the secret half", \.secret, .secret, show: { _ in "(secret)" }),
+            .init(
+                "settings.maxUsers", "N", "users in one room", \.settings.maxUsers,
+                .optionalCount(1...1_000_000, of: "users"), show: { $0.map { "\($0)" } ?? "no limit" }),
+            .init(
+                "settings.noAutoKickUser", "BOOL", "refuse a user who is in the room already",
+                \.settings.noAutoKickUser, .flag),
+            .init(
+                "settings.noAutoCreateRoom", "BOOL", "refuse to join a room that does not exist",
+                \.settings.noAutoCreateRoom, .flag),
+            .init(
+                "settings.noAutoCloseRoom", "BOOL", "keep empty rooms", \.settings.noAutoCloseRoom, .flag),
+            .init(
+                "settings.autoCloseTtl", "TIME", "life of an empty room", \.settings.autoCloseTtl,
+                .time(.seconds(1) ... .seconds(604_800)), show: Numbers.time),
+        ]
+    }
+}

@@ -1,0 +1,112 @@
+package import MediaWire
+
+/// Everything a node is told at start. A pure value: `ConfigurationLoader` makes it from defaults, file, environment and
+/// flags, and has checked every value of one that it returns.
+package struct NodeConfiguration: Sendable, Equatable {
+    package var http = HTTP()
+    package var media = Media()
+    package var limits = Limits()
+    package var apps: [App] = []
+
+    package init() {}
+
+    package struct HTTP: Sendable, Equatable {
+        /// Where the node answers HTTP: WHIP, WHEP and the server API.
+        package var listen = TransportAddress(ipv4: 0x7F00_0001, port: 7880)
+        /// Peers whose X-Forwarded-For is believed.
+        package var trustedProxies: [AddressPrefix] = []
+    }
+
+    package struct Media: Sendable, Equatable {
+        /// Addresses of the media sockets, at most one IPv4 and one IPv6; their `port` is 0 and means nothing.
+        /// `nil`: all addresses of the machine.
+        package var listen: [TransportAddress]?
+        /// What answers name as the node's address, at most one IPv4 and one IPv6. `nil`: worked out from `listen`.
+        package var announce: [TransportAddress]?
+        /// The first worker's UDP port; worker n has `port + n`.
+        package var port: UInt16 = 7900
+        /// Number of worker threads. `nil`: one for each core.
+        package var workers: Int?
+        /// Size asked for each media socket's receive buffer, in bytes.
+        package var receiveBuffer = 4 << 20
+        /// Size asked for each media socket's send buffer, in bytes.
+        package var sendBuffer = 4 << 20
+        /// What seals outgoing packets.
+        package var crypto = CryptoChoice.auto
+        package var plain = Plain()
+    }
+
+    /// Plain SRTP legs: keys in the SDP (RFC 4568), a UDP port of their own.
+    package struct Plain: Sendable, Equatable {
+        /// Off unless asked for: whoever can read the SDP can read the media.
+        package var enabled = false
+        /// UDP ports of the legs.
+        package var portRange: ClosedRange<UInt16> = 8000...8499
+        /// A receiving leg from which nothing is heard ends after this long.
+        package var lease = Duration.seconds(3600)
+        /// A sending leg from which nothing authentic comes ends after this long.
+        package var silence = Duration.seconds(30)
+    }
+
+    package enum CryptoChoice: String, Sendable, CaseIterable {
+        /// libipsec-mb where the processor has what it needs, else OpenSSL.
+        case auto
+        /// libipsec-mb or no start.
+        case multibuffer
+        /// OpenSSL EVP.
+        case evp
+    }
+
+    package struct Limits: Sendable, Equatable {
+        /// HTTP connections open at one time.
+        package var httpConnections = 10_000
+        /// Largest request body, in bytes.
+        package var httpBody = 256 << 10
+    }
+
+    /// An app: a name space of rooms, with the key pair that signs its tokens and API calls.
+    package struct App: Sendable, Equatable {
+        package var id: String
+        package var accessKey: String
+        package var secret: String
+        package var settings = AppSettings()
+
+        package init(id: String, accessKey: String, secret: String, settings: AppSettings = AppSettings()) {
+            self.id = id
+            self.accessKey = accessKey
+            self.secret = secret
+            self.settings = settings
+        }
+    }
+
+    package struct AppSettings: Sendable, Equatable {
+        /// Users in one room at one time. `nil`: no limit of the app's own.
+        package var maxUsers: Int?
+        /// Refuse a user who is there already, rather than letting the new one take the place.
+        package var noAutoKickUser = false
+        /// Refuse to join a room that does not exist, rather than creating it.
+        package var noAutoCreateRoom = false
+        /// Keep empty rooms.
+        package var noAutoCloseRoom = false
+        /// How long an empty room stays.
+        package var autoCloseTtl = Duration.seconds(10)
+
+        package init() {}
+    }
+}
+
+extension NodeConfiguration {
+    /// What `parlor serve --dev` starts from: loopback only, one app with well-known keys, plain legs allowed.
+    package static var development: NodeConfiguration {
+        var configuration = NodeConfiguration()
+        configuration.media.listen = [TransportAddress(ipv4: 0x7F00_0001, port: 0)]
+        configuration.media.plain.enabled = true
+        configuration.apps = [.development]
+        return configuration
+    }
+}
+
+extension NodeConfiguration.App {
+    /// The key pair that everybody knows; `--dev` serves it, and the client commands use it unless told otherwise.
+    package static let development = NodeConfiguration.App(id: "demo", accessKey: "devkey", secret: "devsecret")
+}

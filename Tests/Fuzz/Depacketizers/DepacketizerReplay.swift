@@ -1,0 +1,1 @@
+../../MediaCodecsTests/DepacketizerReplay.swift

@@ -1,0 +1,1 @@
+../../../Sources/MediaCodecs/Payloads/OpusPacketHeader.swift

@@ -1,0 +1,1 @@
+../../../Sources/MediaCodecs/Payloads/VP8PayloadHeader.swift

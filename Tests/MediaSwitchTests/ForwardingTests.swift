@@ -1,0 +1,371 @@
+import MediaContract
+import MediaSwitch
+import MediaTestKit
+import MediaWire
+import Testing
+
+@Suite struct ForwardingTests {
+    @Test(arguments: SRTPProfile.allCases)
+    func aPacketReachesEverySubscriberUnderItsOwnNumbers(profile: SRTPProfile) {
+        let scene = RoomScene(seed: 1)
+        var alice = scene.publisher(room: 1, profile: profile)
+        let listeners = (0..<5).map {
+            scene.subscriber(room: 1, to: alice.track, payloadType: UInt8(100 + $0), profile: profile)
+        }
+        for n in 0..<50 {
+            scene.publish(&alice, keyFrame: n == 0)
+            scene.network.run(for: .milliseconds(20))
+        }
+        scene.network.run(for: .milliseconds(50))
+        for (position, listener) in listeners.enumerated() {
+            let got = listener.peer.received
+            #expect(got.count == 50)
+            for (n, packet) in got.enumerated() {
+                #expect(packet.ssrc == listener.ssrc)
+                #expect(packet.sequence == listener.firstSequence &+ UInt16(n))
+                #expect(packet.timestamp == 1000 &+ UInt32(n) * 3000 &+ listener.timestampOffset)
+                #expect(packet.payloadType == UInt8(100 + position))
+                #expect(packet.marker)
+                #expect(packet.payload == RoomScene.payload(index: 1000 + UInt64(n), keyFrame: n == 0))
+            }
+            #expect(listener.peer.failures.isEmpty)
+        }
+    }
+
+    @Test func aVideoSubscriberStartsAtAKeyFrameAndOneIsAskedForAtOnce() {
+        let scene = RoomScene(seed: 2)
+        var alice = scene.publisher(room: 1)
+        scene.publish(&alice, keyFrame: true)
+        for _ in 0..<20 { scene.publish(&alice) }
+        scene.network.run(for: .milliseconds(20))
+        let late = scene.subscriber(room: 1, to: alice.track)
+        scene.network.inject([])
+        scene.network.run(for: .milliseconds(30))
+        #expect(alice.peer.pictureLossIndications.count == 1)
+        for _ in 0..<5 { scene.publish(&alice) }
+        scene.network.run(for: .milliseconds(20))
+        #expect(late.peer.received.isEmpty)
+        scene.publish(&alice, keyFrame: true)
+        scene.publish(&alice)
+        scene.network.run(for: .milliseconds(20))
+        #expect(late.peer.received.map(\.sequence) == [late.firstSequence, late.firstSequence &+ 1])
+        #expect(scene.network.snapshot().drops(.awaitingKeyFrame) == 5)
+    }
+
+    @Test(arguments: [SRTPProfile.aesCM128HmacSHA1_80, .aeadAES128GCM])
+    func aSubscriberThatComes70000PacketsLateOpensEverything(profile: SRTPProfile) {
+        let scene = RoomScene(seed: 3)
+        var alice = scene.publisher(room: 1, codec: .opus, payloadType: 111, firstIndex: 65_000, profile: profile)
+        let early = scene.subscriber(room: 1, to: alice.track, profile: profile)
+        early.peer.keepsPackets = false
+        for n in 0..<70_000 {
+            scene.publish(&alice, codec: .opus, step: 960)
+            if n % 20 == 0 { scene.network.run(for: .milliseconds(1)) }
+        }
+        scene.network.run(for: .milliseconds(50))
+        #expect(early.peer.receivedCount == 70_000)
+        let late = scene.subscriber(room: 1, to: alice.track, profile: profile)
+        for _ in 0..<100 { scene.publish(&alice, codec: .opus, step: 960) }
+        scene.network.run(for: .milliseconds(50))
+        #expect(late.peer.received.count == 100)
+        #expect(late.peer.failures.isEmpty)
+        #expect(late.peer.received.first?.sequence == late.firstSequence)
+        #expect(early.peer.failures.isEmpty)
+        #expect(early.peer.receivedCount == 70_100)
+    }
+
+    @Test func reorderingLossAndDuplicationLeaveNumbersInStep() {
+        for seed in UInt64(10)..<20 {
+            let scene = RoomScene(seed: seed)
+            var alice = scene.publisher(room: 1, codec: .opus, payloadType: 111, firstIndex: 65_400, feedback: [])
+            let bob = scene.subscriber(room: 1, to: alice.track)
+            scene.network.run(for: .milliseconds(1))
+            scene.publish(&alice, codec: .opus)
+            scene.network.run(for: .milliseconds(20))
+            scene.network.uplink.loss = 0.1
+            scene.network.uplink.jitter = .milliseconds(15)
+            scene.network.uplink.duplication = 0.1
+            for _ in 0..<500 {
+                scene.publish(&alice, codec: .opus, step: 960)
+                scene.network.run(for: .milliseconds(5))
+            }
+            scene.network.run(for: .milliseconds(100))
+            #expect(bob.peer.failures.isEmpty, "seed \(seed)")
+            #expect(Set(bob.peer.received.map(\.sequence)).count == bob.peer.received.count, "seed \(seed)")
+            #expect(bob.peer.received.count > 400, "seed \(seed)")
+            for packet in bob.peer.received {
+                let index = RoomScene.index(of: packet.payload, codec: .opus) ?? 0
+                #expect(
+                    packet.sequence == bob.firstSequence &+ UInt16(truncatingIfNeeded: index &- 65_400), "seed \(seed)")
+            }
+        }
+    }
+
+    @Test func lossIsRepairedOnBothSides() {
+        for seed in UInt64(30)..<36 {
+            let scene = RoomScene(seed: seed)
+            var alice = scene.publisher(room: 1, codec: .opus, payloadType: 111)
+            let bob = scene.subscriber(room: 1, to: alice.track)
+            bob.peer.requestsMissing = true
+            scene.publish(&alice, codec: .opus)
+            scene.network.run(for: .milliseconds(20))
+            scene.network.uplink.loss = 0.05
+            scene.network.downlink.loss = 0.05
+            for _ in 0..<600 {
+                scene.publish(&alice, codec: .opus, step: 960)
+                scene.network.run(for: .milliseconds(10))
+            }
+            scene.network.uplink.loss = 0
+            scene.network.downlink.loss = 0
+            for _ in 0..<80 {
+                scene.publish(&alice, codec: .opus, step: 960)
+                scene.network.run(for: .milliseconds(10))
+            }
+            let indices = Set(bob.peer.received.compactMap { RoomScene.index(of: $0.payload, codec: .opus) })
+            // The last packets need not have been asked for yet.
+            let wanted = Set(UInt64(1000)..<(alice.index - 20))
+            let lost = wanted.subtracting(indices).count
+            #expect(lost == 0, "seed \(seed)")
+            #expect(!alice.peer.nackedSequences.isEmpty, "seed \(seed)")
+            #expect(bob.peer.failures.isEmpty, "seed \(seed)")
+            let figures = scene.network.snapshot()
+            #expect((figures.subscriptions.first?.retransmitted ?? 0) > 0, "seed \(seed)")
+        }
+    }
+
+    @Test func reorderingAloneAsksForNothing() {
+        let scene = RoomScene(seed: 40)
+        var alice = scene.publisher(room: 1, codec: .opus, payloadType: 111)
+        _ = scene.subscriber(room: 1, to: alice.track)
+        scene.network.uplink.jitter = .milliseconds(8)
+        for _ in 0..<1000 {
+            scene.publish(&alice, codec: .opus, step: 960)
+            scene.network.run(for: .milliseconds(3))
+        }
+        #expect(alice.peer.nackedSequences.isEmpty)
+    }
+
+    @Test func whatNeverComesIsAskedForTenTimesAtMost() {
+        let scene = RoomScene(seed: 41)
+        var alice = scene.publisher(room: 1, codec: .opus, payloadType: 111)
+        alice.peer.answersNacks = false
+        scene.publish(&alice, codec: .opus)
+        alice.index += 1
+        for _ in 0..<300 {
+            scene.publish(&alice, codec: .opus, step: 960)
+            scene.network.run(for: .milliseconds(20))
+        }
+        #expect(alice.peer.nackedSequences.count == 10)
+        #expect(Set(alice.peer.nackedSequences) == [1001])
+    }
+
+    @Test func paddingOnlyPacketsLeaveNoGap() {
+        let scene = RoomScene(seed: 50)
+        var alice = scene.publisher(room: 1)
+        let bob = scene.subscriber(room: 1, to: alice.track)
+        scene.publish(&alice, keyFrame: true)
+        for n in 0..<60 { scene.publish(&alice, padding: n % 3 == 0 ? 20 : 0, paddingOnly: n % 3 == 0) }
+        for _ in 0..<10 { scene.publish(&alice, padding: 7) }
+        scene.network.run(for: .milliseconds(50))
+        #expect(bob.peer.received.map(\.sequence) == (0..<51).map { bob.firstSequence &+ UInt16($0) })
+        // Padding is taken off, and its bit with it (A004).
+        #expect(bob.peer.received.suffix(10).allSatisfy { $0.payload.count == 40 })
+        #expect(scene.network.snapshot().drops(.paddingOnly) == 20)
+    }
+
+    @Test func keyFrameRequestsAreLimitedPerTrackAndRepeatedUntilOneComes() {
+        let scene = RoomScene(seed: 60)
+        var alice = scene.publisher(room: 1)
+        scene.publish(&alice, keyFrame: true)
+        scene.network.run(for: .milliseconds(20))
+        let listeners = (0..<200).map { _ in scene.subscriber(room: 1, to: alice.track) }
+        scene.network.inject([])
+        for _ in 0..<10 {
+            for listener in listeners {
+                listener.peer.sendRTCP(scene.network) {
+                    $0.pictureLossIndication(senderSSRC: 1, mediaSSRC: listener.ssrc)
+                }
+            }
+            scene.network.run(for: .milliseconds(1))
+        }
+        scene.network.run(for: .milliseconds(100))
+        #expect(alice.peer.pictureLossIndications.count == 1)
+        // Nobody answers: again after one second, then with growing pauses.
+        scene.network.run(for: .seconds(8))
+        let times = alice.peer.pictureLossIndications
+        #expect(times.count == 4)
+        for (a, b) in zip(times, times.dropFirst()) { #expect(b - a >= .milliseconds(990)) }
+        scene.publish(&alice, keyFrame: true)
+        scene.network.run(for: .seconds(20))
+        #expect(alice.peer.pictureLossIndications.count == 4)
+        #expect(scene.network.snapshot().drops(.keyFrameRequestLimited) > 1000)
+    }
+
+    @Test func extensionsArePassedUnderTheSubscribersIdsAndOthersAreNot() {
+        let scene = RoomScene(seed: 70)
+        var alice = scene.publisher(
+            room: 1, codec: .opus, payloadType: 111,
+            extensions: [
+                .init(id: 1, kind: .audioLevel), .init(id: 3, kind: .transportWideCC), .init(id: 4, kind: .mid),
+            ])
+        let bob = scene.subscriber(
+            room: 1, to: alice.track, extensions: [.init(id: 7, kind: .audioLevel), .init(id: 2, kind: .mid)], mid: "a0"
+        )
+        let carol = scene.subscriber(room: 1, to: alice.track)
+        let dave = scene.subscriber(room: 1, to: alice.track, extensions: [.init(id: 20, kind: .audioLevel)])
+        scene.publish(
+            &alice, codec: .opus,
+            extensions: [(1, [0x85]), (3, [0, 9]), (4, Array("0".utf8)), (9, [1, 2, 3])])
+        scene.network.run(for: .milliseconds(20))
+        #expect(bob.peer.received.first?.extensions == [7: [0x85], 2: Array("a0".utf8)])
+        #expect(carol.peer.received.first?.extensions == [:])
+        #expect(dave.peer.received.first?.extensions == [20: [0x85]])
+    }
+
+    @Test func senderReportsComeInTheSubscribersNumbersAndRoundTripIsMeasured() {
+        let scene = RoomScene(seed: 80)
+        var alice = scene.publisher(room: 1, codec: .opus, payloadType: 111)
+        let bob = scene.subscriber(room: 1, to: alice.track)
+        scene.network.uplink.delay = .milliseconds(10)
+        scene.network.downlink.delay = .milliseconds(30)
+        let ntp = NTPTime(unixNanoseconds: 1_700_000_000_000_000_000)
+        var reportTime = scene.network.now
+        for _ in 0..<200 {
+            if alice.index == 1005 {
+                let timestamp = alice.timestamp
+                reportTime = scene.network.now
+                alice.peer.sendRTCP(scene.network) {
+                    $0.senderReport(
+                        RTCPSenderReport(
+                            ssrc: alice.ssrc, ntp: ntp, rtpTimestamp: timestamp, packetCount: 0, octetCount: 0))
+                }
+            }
+            scene.publish(&alice, codec: .opus, step: 960)
+            scene.network.run(for: .milliseconds(20))
+        }
+        guard let (report, time) = bob.peer.senderReports.last else {
+            Issue.record("no sender report came")
+            return
+        }
+        #expect(report.ssrc == bob.ssrc)
+        #expect(report.packetCount > 100)
+        // The wall clock and the timestamp moved on by the same time, which is the time that passed, less the way down and up.
+        let ticks = report.rtpTimestamp &- 5800 &- bob.timestampOffset
+        let wall = Double(report.ntp.bits &- ntp.bits) / 4_294_967_296
+        #expect(abs(wall - Double(ticks) / 48_000) < 0.001)
+        #expect(abs(wall - ((time - reportTime).seconds - 0.040)) < 0.002)
+
+        bob.peer.sendRTCP(scene.network) {
+            let block = RTCPReportBlock(
+                ssrc: bob.ssrc, fractionLost: 64, cumulativeLost: 5, highestSequence: 7, jitter: 0,
+                lastSenderReport: report.ntp.compact,
+                delaySinceLastSenderReport: UInt32((scene.network.now - time).seconds * 65536))
+            return Self.write(block, &$0)
+        }
+        scene.network.run(for: .milliseconds(20))
+        let figures = scene.network.snapshot().subscriptions.first
+        #expect(figures?.fractionLost == 0.25)
+        #expect(abs((figures?.roundTrip?.seconds ?? 0) - 0.040) < 0.002)
+    }
+
+    private static func write(_ block: RTCPReportBlock, _ writer: inout RTCPWriter) -> Bool {
+        [block].withUnsafeBufferPointer { writer.receiverReport(ssrc: 1, blocks: $0) }
+    }
+
+    @Test func thePublisherHearsOfItsLoss() {
+        let scene = RoomScene(seed: 90)
+        var alice = scene.publisher(room: 1, codec: .opus, payloadType: 111, firstIndex: 65_500, feedback: [])
+        scene.publish(&alice, codec: .opus)
+        for n in 0..<400 {
+            if n % 10 == 9 { alice.index += 1 }
+            scene.publish(&alice, codec: .opus, step: 960)
+            scene.network.run(for: .milliseconds(20))
+        }
+        guard let last = alice.peer.receiverReports.last else {
+            Issue.record("no receiver report came")
+            return
+        }
+        #expect(last.ssrc == alice.ssrc)
+        #expect(last.highestSequence >> 16 == 1)
+        #expect((30...41).contains(last.cumulativeLost))
+        #expect((15...35).contains(last.fractionLost))
+    }
+
+    @Test func aPublisherThatStartsAgainUnderAnotherSSRCGoesOnInTheSameNumbers() {
+        let scene = RoomScene(seed: 100)
+        var alice = scene.publisher(room: 1)
+        let bob = scene.subscriber(room: 1, to: alice.track)
+        scene.publish(&alice, keyFrame: true)
+        for _ in 0..<10 {
+            scene.publish(&alice)
+            scene.network.run(for: .milliseconds(33))
+        }
+        var again = RoomScene.Publisher(
+            peer: alice.peer, peerID: alice.peerID, track: alice.track, ssrc: 0x2222_2222, payloadType: 96, index: 7,
+            timestamp: 4_000_000_000)
+        scene.network.run(for: .milliseconds(967))
+        scene.publish(&again)
+        scene.publish(&again, keyFrame: true)
+        for _ in 0..<5 { scene.publish(&again) }
+        scene.network.run(for: .milliseconds(50))
+        #expect(bob.peer.failures.isEmpty)
+        #expect(bob.peer.received.map(\.sequence) == (0..<17).map { bob.firstSequence &+ UInt16($0) })
+        let before = bob.peer.received[10].timestamp
+        let after = bob.peer.received[11].timestamp
+        // One second passed, and one frame was left out while waiting for the key frame.
+        #expect(abs(Int(after &- before) - 93_000) < 1000)
+    }
+
+    @Test func aSubscriptionThatComesAgainNeverReusesANumber() {
+        let scene = RoomScene(seed: 110)
+        var alice = scene.publisher(room: 1, codec: .opus, payloadType: 111)
+        let bob = scene.subscriber(room: 1, to: alice.track)
+        for round in 0..<20 {
+            for _ in 0..<5 {
+                scene.publish(&alice, codec: .opus, step: 960)
+                scene.network.run(for: .milliseconds(20))
+            }
+            scene.network.apply(.unsubscribe(round == 0 ? bob.subscription : SubscriptionID(UInt64(9000 + round))))
+            scene.network.apply(
+                .subscribe(
+                    SubscriptionSpec(
+                        id: SubscriptionID(UInt64(9001 + round)), track: alice.track, transport: bob.peer.spec.id,
+                        ssrc: bob.ssrc, payloadType: 100, firstSequence: bob.firstSequence,
+                        timestampOffset: bob.timestampOffset)))
+        }
+        #expect(bob.peer.failures.isEmpty)
+        #expect(bob.peer.received.map(\.sequence) == (0..<100).map { bob.firstSequence &+ UInt16($0) })
+    }
+
+    @Test func unknownSSRCsAreBoundByMidElsePayloadTypeAndTooManyAreRefused() {
+        let scene = RoomScene(seed: 120)
+        let alice = scene.publisher(
+            room: 1, codec: .opus, payloadType: 111, mid: "0", extensions: [.init(id: 4, kind: .mid)])
+        let second = TrackID(scene.number())
+        scene.network.apply(
+            .addTrack(
+                TrackSpec(
+                    id: second, transport: alice.peer.spec.id, codec: .opus, payloadType: 111, mid: "1",
+                    extensions: [.init(id: 4, kind: .mid)])))
+        let bob = scene.subscriber(room: 1, to: alice.track)
+        let carol = scene.subscriber(room: 1, to: second)
+        func send(ssrc: UInt32, index: UInt64, mid: String?) {
+            alice.peer.publish(
+                scene.network, ssrc: ssrc, index: index, timestamp: 0, payloadType: 111,
+                payload: RoomScene.payload(codec: .opus, index: index, keyFrame: true),
+                extensions: mid.map { [(id: UInt8(4), bytes: Array($0.utf8))] } ?? [])
+        }
+        send(ssrc: 1, index: 1, mid: "0")
+        send(ssrc: 2, index: 1, mid: "1")
+        send(ssrc: 3, index: 1, mid: nil)
+        send(ssrc: 1, index: 2, mid: nil)
+        send(ssrc: 2, index: 2, mid: nil)
+        scene.network.run(for: .milliseconds(20))
+        #expect(bob.peer.received.count == 2)
+        #expect(carol.peer.received.count == 2)
+        #expect(scene.network.snapshot().drops(.ambiguousPayloadType) == 1)
+        for ssrc in UInt32(10)..<60 { send(ssrc: ssrc, index: 1, mid: "0") }
+        scene.network.run(for: .milliseconds(20))
+        #expect(scene.network.snapshot().drops(.tooManySSRCs) > 30)
+    }
+}

@@ -1,0 +1,1 @@
+../../Fuzz/Payload/PayloadExercise.swift

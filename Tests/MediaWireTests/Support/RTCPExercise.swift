@@ -1,0 +1,1 @@
+../../Fuzz/RTCP/RTCPExercise.swift

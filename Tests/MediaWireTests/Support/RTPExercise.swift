@@ -1,0 +1,1 @@
+../../Fuzz/RTP/RTPExercise.swift

@@ -1,0 +1,276 @@
+import MediaWire
+import ParlorNode
+import Testing
+
+struct ConfigurationLoaderTests {
+    private static let apps = """
+        apps:
+          - id: a
+            accessKey: key
+            secret: long-enough
+
+        """
+
+    private func load(
+        _ text: String? = nil, environment: [String: String] = [:], flags: [String: String] = [:],
+        base: NodeConfiguration = NodeConfiguration(), cores: Int = 2
+    ) throws(ConfigurationError) -> ConfigurationLoader.Loaded {
+        try ConfigurationLoader.load(
+            base: base, file: text.map { ConfigurationLoader.File(path: "p.yaml", text: $0) }, environment: environment,
+            flags: flags, machine: .init(cores: cores))
+    }
+
+    private func problems(
+        _ text: String? = nil, environment: [String: String] = [:], flags: [String: String] = [:], cores: Int = 2
+    ) -> [String] {
+        do throws(ConfigurationError) {
+            _ = try load(text, environment: environment, flags: flags, cores: cores)
+            return []
+        } catch { return error.problems.map(\.description) }
+    }
+
+    @Test func laterLayersWin() throws {
+        let file = Self.apps + "media:\n  port: 9000\n  workers: 3\nhttp:\n  listen: 127.0.0.1:1000\n"
+        let loaded = try load(
+            file, environment: ["PARLOR_MEDIA_PORT": "9100", "PARLOR_HTTP_LISTEN": "[::1]:1001", "HOME": "/x"],
+            flags: ["http-listen": "127.0.0.2:1002", "something-else": "x"])
+        #expect(loaded.configuration.media.port == 9100)
+        #expect(loaded.configuration.media.workers == 3)
+        #expect(loaded.configuration.http.listen.description == "127.0.0.2:1002")
+        #expect(loaded.configuration.media.plain.portRange == 8000...8499)
+        #expect(loaded.origin(of: "media.workers") == .file(path: "p.yaml", line: 7))
+        #expect(loaded.origin(of: "media.port") == .variable("PARLOR_MEDIA_PORT"))
+        #expect(loaded.origin(of: "http.listen") == .flag("--http-listen"))
+        #expect(loaded.origin(of: "media.sendBuffer") == .builtIn)
+    }
+
+    @Test func everyValueIsRead() throws {
+        let loaded = try load(
+            """
+            # everything
+            http:
+              listen: "[2001:db8::1]:80"
+              trustedProxies: [10.0.0.0/8, "::1"]
+            media:
+              listen: [0.0.0.0, "::"]
+              announce:
+                - 192.0.2.1
+                - "2001:db8::1"
+              port: 7000
+              workers: auto
+              receiveBuffer: 1 MiB
+              sendBuffer: 512KiB
+              crypto: evp
+              plain:
+                enabled: true
+                portRange: 9000-9001
+                lease: 90m
+                silence: 1500ms
+            limits:
+              httpConnections: 5
+              httpBody: 64KiB
+            apps:
+              - id: one
+                accessKey: k1
+                secret: "12345678"
+                settings: {maxUsers: 3, noAutoKickUser: true, noAutoCreateRoom: true, noAutoCloseRoom: true, autoCloseTtl: 5s}
+              - {id: two, accessKey: k2, secret: abcdefgh}
+            """)
+        let c = loaded.configuration
+        #expect(c.http.listen.description == "[2001:db8::1]:80")
+        #expect(c.http.trustedProxies.map(\.description) == ["10.0.0.0/8", "::1/128"])
+        #expect(c.media.listen?.map(\.host) == ["0.0.0.0", "::"])
+        #expect(c.media.announce?.map(\.host) == ["192.0.2.1", "2001:db8::1"])
+        #expect(c.media.port == 7000)
+        #expect(c.media.workers == nil)
+        #expect(c.media.receiveBuffer == 1 << 20)
+        #expect(c.media.sendBuffer == 512 << 10)
+        #expect(c.media.crypto == .evp)
+        #expect(c.media.plain.enabled)
+        #expect(c.media.plain.portRange == 9000...9001)
+        #expect(c.media.plain.lease == .seconds(5400))
+        #expect(c.media.plain.silence == .milliseconds(1500))
+        #expect(c.limits.httpConnections == 5)
+        #expect(c.limits.httpBody == 65536)
+        #expect(c.apps.map(\.id) == ["one", "two"])
+        #expect(c.apps[0].secret == "12345678")
+        #expect(c.apps[0].settings.maxUsers == 3)
+        #expect(c.apps[0].settings.noAutoKickUser && c.apps[0].settings.noAutoCreateRoom)
+        #expect(c.apps[0].settings.noAutoCloseRoom)
+        #expect(c.apps[0].settings.autoCloseTtl == .seconds(5))
+        #expect(c.apps[1].settings == NodeConfiguration.AppSettings())
+    }
+
+    @Test func allProblemsAreReportedWithTheirLines() {
+        let found = problems(
+            """
+            http:
+              listn: 127.0.0.1:7880
+            media:
+              port: 70000
+              plain:
+                enabled: "true"
+                portRange: 8499-8000
+            apps:
+              - id: a
+                secret: short
+            """, environment: ["PARLOR_MEDIA_CRYPTO": "rot13", "PARLOR_MEDIA_PROT": "1"],
+            flags: ["media-plain-lease": "60"])
+        #expect(
+            found == [
+                "p.yaml:2: http.listn: unknown key; did you mean http.listen?",
+                "p.yaml:4: media.port: \"70000\" is not a port; give a number from 1 to 65535",
+                "p.yaml:6: media.plain.enabled: \"true\" is text; write true or false without quotes",
+                "p.yaml:7: media.plain.portRange: 8499-8000 is empty or holds one port only; a leg takes two, so LAST must be above FIRST",
+                "p.yaml:10: apps[0].secret: not usable as a secret; give 8 to 256 visible ASCII characters",
+                "p.yaml:9: apps[0].accessKey: missing",
+                "PARLOR_MEDIA_CRYPTO: media.crypto: \"rot13\" is none of auto, multibuffer, evp",
+                "PARLOR_MEDIA_PROT: not a variable of Parlor; did you mean PARLOR_MEDIA_PORT?",
+                "--media-plain-lease: media.plain.lease: \"60\" is not a time; write a number and ms, s, m or h, such as 30s",
+            ])
+    }
+
+    @Test(arguments: [
+        ("media: [1]", "p.yaml:1: media: a list where a group of keys belongs"),
+        ("media:\n  port: [1]", "p.yaml:2: media.port: a list where a port belongs"),
+        ("media:\n  port:", "p.yaml:2: media.port: no value; give one or leave the key out"),
+        ("media:\n  port: {a: 1}", "p.yaml:2: media.port: a group of keys where a value belongs"),
+        ("media:\n  port: -1", "p.yaml:2: media.port: \"-1\" is not a port; give a number from 1 to 65535"),
+        ("media:\n  port: 7900\n  port: 7901", "p.yaml:3: the key \"port\" stands already on line 2"),
+        ("media:\n  workers: 0", "p.yaml:2: media.workers: \"0\" is not a number of workers from 1 to 256, or auto"),
+        ("http:\n  listen: localhost:80", "\"localhost\" is not an address"),
+        ("http:\n  listen: ::1:80", "an IPv6 address stands in brackets"),
+        ("http:\n  listen: 224.0.0.1:80", "multicast"),
+        ("http:\n  listen: 127.0.0.1", "has no port"),
+        ("http:\n  listen: 127.0.0.1:0", "does not end in a port from 1 to 65535"),
+        ("http:\n  trustedProxies: [10.0.0.1/8]", "is not an address or a block"),
+        ("media:\n  announce: 0.0.0.0", "0.0.0.0 means every address"),
+        ("media:\n  listen: [10.0.0.1, 10.0.0.2]", "two IPv4 addresses"),
+        ("media:\n  listen: []", "no address in the list"),
+        ("media:\n  listen: [[1]]", "a list in the list on line 2"),
+        ("media:\n  plain:\n    silence: 0s", "0s is out of range; give from 1s to 1h"),
+        ("media:\n  sendBuffer: 4GB", "is not a size"),
+        ("media:\n  sendBuffer: 1KiB", "out of range; give from 64KiB to 1024MiB"),
+        ("colour: red", "p.yaml:1: colour: unknown key; here belong http, media, limits, apps"),
+        ("apps: x", "p.yaml:1: apps: a single value where a list belongs"),
+        ("apps:\n  - x", "p.yaml:2: apps[0]: a single value where id, accessKey and secret belong"),
+        ("- 1", "p.yaml:1: a list where groups of keys belong"),
+        ("a: &x 1\nb: *x", "p.yaml:1: anchors and aliases have no place"),
+        ("a: !!int 1", "p.yaml:1: tags (!...) have no place"),
+        ("a: 1\n---\nb: 2", "a second document starts here"),
+        ("media:\n\tport: 1", "p.yaml:2: not YAML:"),
+        ("a: {", "not YAML:"),
+        ("a: \"\u{0}\"", "not YAML:"),
+    ])
+    func aFileIsRefused(text: String, message: String) {
+        let found = problems(text + "\n" + (text.hasPrefix("apps") || text.hasPrefix("-") ? "" : Self.apps))
+        #expect(found.contains { $0.contains(message) }, "got \(found)")
+    }
+
+    @Test func depthIsBounded() {
+        let found = problems(String(repeating: "[", count: 5000))
+        #expect(found == ["p.yaml:1: nested more than 16 deep"])
+    }
+
+    @Test func sizeIsBounded() {
+        let found = problems(String(repeating: "#", count: ConfigurationLoader.maximumFileSize + 1))
+        #expect(found == ["p.yaml:1: larger than 1MiB"])
+    }
+
+    @Test(arguments: ["", "\n", "# nothing\n", "---\n", "---\n...\n", "~\n"])
+    func anEmptyFileIsAllDefaults(text: String) throws {
+        let loaded = try load(text, environment: ["PARLOR_APPS": "a:k:secret:with:colons"])
+        #expect(loaded.configuration.media == NodeConfiguration().media)
+        #expect(loaded.configuration.apps == [.init(id: "a", accessKey: "k", secret: "secret:with:colons")])
+    }
+
+    @Test(arguments: [
+        (
+            "media:\n  port: 7998", 4,
+            "p.yaml:6: media.port: the plain legs' ports 8000-8499 and the workers' 7998-8001 overlap"
+        ),
+        ("media:\n  plain:\n    portRange: 7900-7910", 2, "p.yaml:7: media.plain.portRange: the plain legs' ports"),
+        ("media:\n  port: 65535", 2, "p.yaml:6: media.port: 2 workers from port 65535 on end above 65535"),
+        (
+            "media:\n  workers: 200", 2,
+            "p.yaml:6: media.workers: the plain legs' ports 8000-8499 and the workers' 7900-8099"
+        ),
+        (
+            "http:\n  listen: 127.0.0.1:7901", 2,
+            "p.yaml:6: http.listen: HTTP's port 7901 is among the workers' ports 7900-7901"
+        ),
+        (
+            "http:\n  listen: 127.0.0.1:8499", 2,
+            "p.yaml:6: http.listen: HTTP's port 8499 is among the plain legs' ports"
+        ),
+        (
+            "media:\n  listen: 127.0.0.1\n  announce: \"2001:db8::1\"", 2,
+            "p.yaml:7: media.announce: 2001:db8::1 is announced, but media.listen has no IPv6 address"
+        ),
+        (
+            "  - id: a\n    accessKey: other\n    secret: long-enough", 2,
+            "p.yaml:5: apps[1].id: \"a\" is the id of apps[0] too"
+        ),
+        (
+            "  - id: b\n    accessKey: key\n    secret: other-secret", 2,
+            "p.yaml:5: apps[1].secret: the access key \"key\" has another secret in apps[0]"
+        ),
+    ])
+    func valuesThatClashAreRefused(text: String, cores: Int, message: String) {
+        let found = problems(Self.apps + text, cores: cores)
+        #expect(found.count == 1 && found[0].hasPrefix(message), "got \(found)")
+    }
+
+    @Test func aNodeNeedsAnApp() throws {
+        #expect(problems().count == 1)
+        #expect(problems()[0].hasPrefix("built-in: apps: no app"))
+        #expect(try load(base: .development).configuration.apps == [.development])
+        let lenient = try ConfigurationLoader.load(
+            base: NodeConfiguration(), file: nil, environment: [:], flags: [:], machine: .init(cores: 1),
+            requiresApps: false)
+        #expect(lenient.configuration.apps.isEmpty)
+    }
+
+    @Test func appsMayShareAKey() throws {
+        let loaded = try load(Self.apps + "  - {id: b, accessKey: key, secret: long-enough}\n")
+        #expect(loaded.configuration.apps.map(\.id) == ["a", "b"])
+    }
+
+    @Test func secretsAreInNoMessage() {
+        let found = problems(environment: ["PARLOR_APPS": "a:k:s€cret-value,b"])
+        #expect(found.count == 2)
+        #expect(!found.joined().contains("cret-value"))
+    }
+
+    @Test func namesAreSpelledFromThePath() {
+        let names = ConfigurationKey<NodeConfiguration>.all
+        #expect(Set(names.map(\.path)).count == names.count)
+        let key = names.first { $0.path == "media.plain.portRange" }
+        #expect(key?.flagName == "media-plain-port-range")
+        #expect(key?.variableName == "PARLOR_MEDIA_PLAIN_PORT_RANGE")
+    }
+
+    @Test(arguments: [
+        ("10.0.0.0/8", "10.1.2.3", true), ("10.0.0.0/8", "11.1.2.3", false), ("10.0.0.0/8", "::ffff:10.0.0.1", true),
+        ("0.0.0.0/0", "1.2.3.4", true), ("0.0.0.0/0", "::1", false), ("::/0", "::1", true),
+        ("192.0.2.7", "192.0.2.7", true),
+        ("2001:db8::/33", "2001:db8:7fff::1", true), ("2001:db8::/33", "2001:db8:8000::1", false),
+        ("2001:db8::8000:0:0:0/65", "2001:db8::ffff:0:0:1", true), ("fe80::/10", "febf::1", true),
+    ])
+    func prefixesHoldTheirAddresses(prefix: String, address: String, inside: Bool) throws {
+        let block = try #require(AddressPrefix(prefix))
+        #expect(block.contains(try #require(TransportAddress(host: address, port: 5))) == inside)
+    }
+
+    @Test(arguments: ["", "/8", "10.0.0.0/33", "10.0.0.1/8", "::/129", "::/", "1.2.3.4/+3", "10.0.0.0/8/8", "x"])
+    func badPrefixesAreRefused(text: String) {
+        #expect(AddressPrefix(text) == nil)
+    }
+
+    @Test func nearestNames() {
+        #expect(NearestName.distance("kitten", "sitting") == 3)
+        #expect(NearestName.distance("", "abc") == 3)
+        #expect(NearestName.of("serv", among: ["token", "serve"]) == "serve")
+        #expect(NearestName.of("banana", among: ["token", "serve"]) == nil)
+    }
+}
