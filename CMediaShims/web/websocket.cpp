@@ -100,6 +100,7 @@ public:
             request->insert(message.name(field), message.value(field));
         }
         stream_.set_option(ws::stream_base::decorator([subprotocol, fields](ws::response_type &response) {
+            response.erase(http::field::server);
             insert_lines(response, fields);
             if (!subprotocol.empty()) {
                 response.set(http::field::sec_websocket_protocol, subprotocol);
@@ -116,6 +117,7 @@ public:
             beast::string_view lines = fields;
             http::fields given;
             insert_lines(given, lines);
+            request.erase(http::field::user_agent);
             for (const auto &field : given) {
                 request.erase(field.name_string());
             }
