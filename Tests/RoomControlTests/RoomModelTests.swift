@@ -34,7 +34,6 @@ private struct NaiveRoom {
         var id: LegID
         var user: String
         var kind: LegKind
-        var started: Int64
         /// Receiving: when it ends by itself.
         var leaseEnd: Int64?
         var silent: Set<Int> = []
@@ -206,7 +205,7 @@ private struct ModelRun {
             let lease = settings.legLease.nanoseconds / 1_000_000_000
             model.add(
                 NaiveRoom.Leg(
-                    id: id, user: user, kind: kind, started: second,
+                    id: id, user: user, kind: kind,
                     leaseEnd: kind == .receiving ? second + lease : nil, lines: lines, picks: picks))
         } catch {
             if error as? RoomRefusal != expected { problem = "\(error) instead of \(String(describing: expected))" }
@@ -259,7 +258,7 @@ private struct ModelRun {
             room.event(.transportUnreachable(transports[which]))
             leg.unreachable.insert(which)
             let served = Set(zip(leg.lines, heard).compactMap { $1 == nil ? nil : $0.transport })
-            ends = leg.kind == .receiving && second - leg.started >= 30 && served.isSubset(of: leg.unreachable)
+            ends = leg.kind == .receiving && served.isSubset(of: leg.unreachable)
         }
         model.legs[index] = leg
         if ends { model.remove(leg.id, at: second) }

@@ -216,12 +216,11 @@ extension RoomState {
         drop(legID, .silent, now: now, effects: &effects)
     }
 
-    /// A receiving leg is gone when nobody listens at any address that we send to.
+    /// A receiving leg is gone when nobody listens at any address that we send to. The media plane reports that only after
+    /// some seconds of refusals: a player may open its ports a little after it was told them.
     private mutating func unreachable(_ id: TransportID, now: MediaTime, effects: inout [RoomEffect]) {
         update(id) { $0.isUnreachable = true }
-        guard let legID = legOfTransport[id], let leg = legs[legID], leg.kind == .receiving,
-            now >= leg.startedAt + settings.unreachableGrace
-        else { return }
+        guard let legID = legOfTransport[id], let leg = legs[legID], leg.kind == .receiving else { return }
         let served = Set(leg.lines.filter { $0.feed != nil }.map(\.plan.transport))
         let isGone = leg.transports.indices.allSatisfy { leg.transports[$0].isUnreachable || !served.contains($0) }
         if isGone { drop(legID, .unreachable, now: now, effects: &effects) }

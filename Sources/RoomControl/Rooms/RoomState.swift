@@ -53,7 +53,6 @@ package struct RoomState: Sendable {
         let kind: LegKind
         let user: String
         let order: UInt32
-        let startedAt: MediaTime
         var transports: [Transport]
         var lines: [Line]
         /// Receiving legs only.
@@ -170,7 +169,7 @@ extension RoomState {
         }
         let order = lastNumber
         var leg = Leg(
-            kind: plan.kind, user: user, order: order, startedAt: now, transports: [], lines: [],
+            kind: plan.kind, user: user, order: order, transports: [], lines: [],
             leaseEnd: plan.kind == .receiving ? now + settings.legLease : nil,
             usedSSRCs: Set(plan.transports.map(\.localSSRC)))
         effects.append(.notice(.legStarted(user: user, plan.kind)))
