@@ -39,7 +39,8 @@ package enum FFmpegCommand {
     package static func play(file: String, record: String?) -> ToolCommand {
         let input = ["-protocol_whitelist", "file,rtp,srtp,udp", "-i", file]
         guard let record else { return ToolCommand([["ffplay", "-hide_banner"] + input]) }
-        return ToolCommand([["ffmpeg", "-hide_banner"] + input, ["-c", "copy", record]])
+        // Its VP9 depacketizer marks no key frames, so copying would wait for one for ever; the node begins with one anyway.
+        return ToolCommand([["ffmpeg", "-hide_banner"] + input, ["-c", "copy", "-copyinkf", record]])
     }
 
     private static func encoder(_ codec: Codec) throws(ToolLimit) -> [String] {
