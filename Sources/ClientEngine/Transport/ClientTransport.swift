@@ -99,7 +99,7 @@ package struct ClientTransport: ~Copyable {
     /// Sends one payload on sent stream `stream`. False: the outbox has no room; the packet was not sent, and its number is lost.
     @discardableResult
     package mutating func send(
-        _ payload: [UInt8], stream: Int, timestamp: UInt32, marker: Bool, now: MediaTime, wallTime: Int64,
+        _ payload: [UInt8], stream: Int, timestamp: UInt32, marker: Bool, now: MediaTime,
         into outbox: inout ClientOutbox
     ) -> Bool {
         precondition(outbound.indices.contains(stream), "the transport has no such stream to send")

@@ -37,7 +37,6 @@ struct OutboundStream {
     private(set) var octetCount: UInt32 = 0
     private(set) var lastTimestamp: UInt32 = 0
     private(set) var lastSent: MediaTime?
-    private(set) var lastWallTime: Int64 = 0
 
     init(_ settings: OutboundStreamSettings) {
         self.settings = settings
