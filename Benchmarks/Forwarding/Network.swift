@@ -58,7 +58,9 @@ final class Feeder {
 
     /// All that `publisher` holds; with segmentation in runs of 16, which the receiver gets as one.
     func send(_ publisher: borrowing Publisher, to target: TransportAddress) throws(BenchError) {
-        guard let messages = parlor_sender_messages(sender), let segments = parlor_sender_segments(sender) else { return }
+        guard let messages = parlor_sender_messages(sender), let segments = parlor_sender_segments(sender) else {
+            return
+        }
         let run = segmentation ? 16 : 1
         let count = Cell.batch / run
         for message in 0..<count {

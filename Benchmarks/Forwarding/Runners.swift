@@ -1,3 +1,4 @@
+import CAllocationCounter
 import CCrypto
 import CForwardingFloor
 import CNet
@@ -28,11 +29,34 @@ final class Ours {
         self.feeder = feeder
         publisher = Publisher(cell, key: scene.publisherKey, ssrc: scene.ssrc)
         worker = try SteppedWorker(configuration, seed: 1, outboxSlots: outboxSlots)
-        for command in scene.commands(codec: publisher.codec, payloadType: publisher.payloadType) { worker.post(command) }
+        for command in scene.commands(codec: publisher.codec, payloadType: publisher.payloadType) {
+            worker.post(command)
+        }
         worker.round()
     }
 
     var sealingName: String { worker.sealingName }
+
+    /// CPU ns per copy over at least so many copies.
+    func sample(copies: Int) throws -> Double {
+        var cpu: Int64 = 0
+        var done = 0
+        while done < copies {
+            let turn = try turn()
+            cpu += turn.cpu
+            done += turn.copies
+        }
+        return Double(cpu) / Double(done)
+    }
+
+    /// Heap allocations of one turn's rounds.
+    func countAllocations() throws -> UInt64 {
+        publisher.seal(Cell.batch)
+        try feeder.send(publisher, to: worker.address)
+        parlor_allocations_start()
+        worker.round()
+        return parlor_allocations_stop()
+    }
 
     /// Feeds one batch, and runs rounds until all its copies have left. Returns the worker's CPU time.
     func turn() throws -> (cpu: Int64, copies: Int) {
@@ -114,6 +138,18 @@ final class Floor {
     deinit {
         parlor_floor_destroy(floor)
         parlor_close(descriptor)
+    }
+
+    /// CPU ns per copy over at least so many copies.
+    func sample(copies: Int) throws -> Double {
+        var cpu: Int64 = 0
+        var done = 0
+        while done < copies {
+            let turn = try turn()
+            cpu += turn.cpu
+            done += turn.copies
+        }
+        return Double(cpu) / Double(done)
     }
 
     func turn() throws -> (cpu: Int64, copies: Int) {

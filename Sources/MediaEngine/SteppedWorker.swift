@@ -18,7 +18,8 @@ package struct SteppedWorker: ~Copyable {
     /// - Parameters:
     ///   - configuration: as for an engine, of which this is worker 0; `workers` and `pinsThreads` mean nothing here.
     ///   - outboxSlots: `nil`: as many as an engine has.
-    package init(_ configuration: Engine.Configuration, seed: UInt64, outboxSlots: Int? = nil) throws(Engine.StartError) {
+    package init(_ configuration: Engine.Configuration, seed: UInt64, outboxSlots: Int? = nil) throws(Engine.StartError)
+    {
         let sealing = try Engine.sealing(configuration.sealing)
         let segmentation = configuration.segmentation && parlor_udp_knows_segmentation() != 0
         var board = Engine.switchboard(segmentation: segmentation, sealing: sealing.choice)
