@@ -98,15 +98,13 @@ let package = Package(
 
         // Benchmarks
         .target(
-            name: "CForwardingFloor", path: "Benchmarks/CForwardingFloor",
-            cSettings: [.unsafeFlags(["-O2"])],
-            linkerSettings: [.linkedLibrary("crypto"), .linkedLibrary("srtp2")]),
+            name: "CForwardingFloor", dependencies: ["CCrypto"], path: "Benchmarks/CForwardingFloor",
+            cSettings: [.unsafeFlags(["-O2"])]),
         .executableTarget(
             name: "parlor-bench",
             dependencies: [
                 "CForwardingFloor", "MediaEngine", "MediaSwitch", "MediaTransport", "MediaContract", "MediaWire",
-                "CNet",
-                "CAllocationCounter",
+                "CNet", "CCrypto", "CAllocationCounter",
             ],
             path: "Benchmarks/Forwarding", swiftSettings: mediaPath),
 

@@ -147,6 +147,7 @@ struct Transport: ~Copyable {
     mutating func heard(from source: TransportAddress, isRTCPSocket: Bool, now: MediaTime) -> Bool {
         lastHeard = now
         isSilent = false
+        isGone = false
         if isRTCPSocket {
             if !isLatching || !isLatched || !hasRTCPRemote {
                 rtcpRemote = source
