@@ -80,7 +80,7 @@ let package = Package(
             dependencies: [
                 "RoomService", "RoomControl", "MediaEngine", "WebTransport", "MediaContract", "MediaWire", "CYAML",
             ],
-            swiftSettings: language),
+            exclude: ["README.md"], swiftSettings: language),
 
         // Clients
         .target(
