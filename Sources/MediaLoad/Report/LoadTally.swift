@@ -75,7 +75,9 @@ package struct LoadTally: Sendable {
         let faults = faults
         return LoadReport(
             passed: faults.isEmpty, seconds: max((end - start.time).seconds, 0), total: total, rooms: rooms,
-            faults: faults.all.map { LoadReport.Fault(kind: $0.kind, count: $0.entry.count, example: $0.entry.example) },
+            faults: faults.all.map {
+                LoadReport.Fault(kind: $0.kind, count: $0.entry.count, example: $0.entry.example)
+            },
             tester: tester, remarks: remarks)
     }
 
@@ -149,9 +151,12 @@ package struct LoadTally: Sendable {
         for publisher in publishers {
             let statistics = publisher.statistics
             addDrops(of: statistics.failures, who: "a publisher", to: &faults)
-            faults.add(.ended, count: min(statistics.goodbyesReceived, 1), "a publisher of \(scenario.roomName(publisher.room))")
             faults.add(
-                .testerTooSlow, count: UInt64(clamping: publisher.skipped) + statistics.sendRefused + publisher.sendFailures,
+                .ended, count: min(statistics.goodbyesReceived, 1),
+                "a publisher of \(scenario.roomName(publisher.room))")
+            faults.add(
+                .testerTooSlow,
+                count: UInt64(clamping: publisher.skipped) + statistics.sendRefused + publisher.sendFailures,
                 publisher.failure ?? "a publisher of \(scenario.roomName(publisher.room))")
         }
         for subscriber in subscribers { add(subscriber, to: &faults) }
