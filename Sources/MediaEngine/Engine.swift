@@ -42,11 +42,7 @@ package final class Engine: MediaPlane {
         segmentation = configuration.segmentation && parlor_udp_knows_segmentation() != 0
         link = EngineLink(ports: PortPool(range: configuration.plainPorts))
 
-        var board = Switchboard.Configuration()
-        board.ntpOrigin = NTPTime(unixNanoseconds: parlor_wall_time() &- parlor_monotonic_time())
-        board.segmentation = segmentation
-        board.sealing = sealing.choice
-
+        let board = Engine.switchboard(segmentation: segmentation, sealing: sealing.choice)
         let workers = try Engine.makeWorkers(count, configuration, board, link)
         self.workers = workers
         warnings = Engine.bufferWarnings(configuration, workers.first?.setup.shared.first?.socket)
@@ -66,8 +62,16 @@ package final class Engine: MediaPlane {
 
     deinit { stop() }
 
+    static func switchboard(segmentation: Bool, sealing: Switchboard.Sealing) -> Switchboard.Configuration {
+        var board = Switchboard.Configuration()
+        board.ntpOrigin = NTPTime(unixNanoseconds: parlor_wall_time() &- parlor_monotonic_time())
+        board.segmentation = segmentation
+        board.sealing = sealing
+        return board
+    }
+
     /// The switchboards' choice, and the name of what it comes to on this machine.
-    private static func sealing(_ name: String) throws(StartError) -> (choice: Switchboard.Sealing, name: String) {
+    static func sealing(_ name: String) throws(StartError) -> (choice: Switchboard.Sealing, name: String) {
         guard let choice = Switchboard.Sealing(rawValue: name) else { throw .unknownSealing(name) }
         let backend: SRTPBatch.Backend =
             switch choice {
@@ -106,7 +110,7 @@ package final class Engine: MediaPlane {
         }
     }
 
-    private static func listen(
+    static func listen(
         _ configuration: Configuration, worker: Int
     ) throws(StartError) -> [(id: SocketID, socket: UDPSocket)] {
         let port = configuration.mediaPort == 0 ? 0 : configuration.mediaPort + UInt16(worker)

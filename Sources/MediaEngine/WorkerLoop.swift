@@ -65,38 +65,41 @@ struct WorkerLoop: ~Copyable {
 
     mutating func run(_ switchboard: inout Switchboard) {
         var now = Self.clock()
-        while !isStopping {
-            let started = now
-            let due = isStuck ? now + Self.stuckWait : switchboard.nextDeadline ?? .distantFuture
-            var count = wait(until: min(due, now + Self.longestWait), now)
-            now = Self.clock()
-            // Let more collect, but only where the thread had to wait, and never past a deadline.
-            if count > 0, now - started > .microseconds(10) {
-                let pause = meter.collecting(limit: worker.setup.collecting)
-                if pause > .zero {
-                    let end = min(switchboard.nextDeadline ?? .distantFuture, now + pause)
-                    parlor_sleep_until(end.nanoseconds)
-                    count = wait(until: .zero, now)
-                    now = Self.clock()
-                }
+        while !isStopping { round(&switchboard, &now) }
+    }
+
+    /// One round; `now` is when the last one ended.
+    mutating func round(_ switchboard: inout Switchboard, _ now: inout MediaTime) {
+        let started = now
+        let due = isStuck ? now + Self.stuckWait : switchboard.nextDeadline ?? .distantFuture
+        var count = wait(until: min(due, now + Self.longestWait), now)
+        now = Self.clock()
+        // Let more collect, but only where the thread had to wait, and never past a deadline.
+        if count > 0, now - started > .microseconds(10) {
+            let pause = meter.collecting(limit: worker.setup.collecting)
+            if pause > .zero {
+                let end = min(switchboard.nextDeadline ?? .distantFuture, now + pause)
+                parlor_sleep_until(end.nanoseconds)
+                count = wait(until: .zero, now)
+                now = Self.clock()
             }
-            let working = now
-            for index in 0..<count {
-                let event = ready[index]
-                if event.token == Self.mailboxToken {
-                    worker.mailbox.clearSignal()
-                } else {
-                    serve(SocketID(event.token), event.events, &switchboard, &now)
-                }
-            }
-            applyMailbox(&switchboard, now)
-            switchboard.advance(to: now)
-            finishRound(&switchboard)
-            isStuck = switchboard.outbox.count > 0 && (switchboard.nextDeadline ?? .distantFuture) <= now
-            now = Self.clock()
-            meter.note(busy: now - working, total: now - started)
-            worker.busy.store(Int(meter.busyFraction * 1000), ordering: .relaxed)
         }
+        let working = now
+        for index in 0..<count {
+            let event = ready[index]
+            if event.token == Self.mailboxToken {
+                worker.mailbox.clearSignal()
+            } else {
+                serve(SocketID(event.token), event.events, &switchboard, &now)
+            }
+        }
+        applyMailbox(&switchboard, now)
+        switchboard.advance(to: now)
+        finishRound(&switchboard)
+        isStuck = switchboard.outbox.count > 0 && (switchboard.nextDeadline ?? .distantFuture) <= now
+        now = Self.clock()
+        meter.note(busy: now - working, total: now - started)
+        worker.busy.store(Int(meter.busyFraction * 1000), ordering: .relaxed)
     }
 
     /// Orderly end: what was posted until now is applied, what waits is sent, everything is closed.

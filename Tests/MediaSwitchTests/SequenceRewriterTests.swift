@@ -1,4 +1,4 @@
-@testable import MediaSwitch
+import MediaSwitch
 import MediaTestKit
 import Testing
 
@@ -109,7 +109,9 @@ private struct ReferenceRewriter {
                 }
                 let expected = reference.map(sequence)
                 let actual = rewriter.map(sequence)
-                if actual == nil, expected != nil, skips >= SequenceRewriter.depth, sequence < rewriter.highestIn { continue }
+                if actual == nil, expected != nil, skips >= SequenceRewriter.depth, sequence < rewriter.highestIn {
+                    continue
+                }
                 #expect(actual == expected, "seed \(seed), step \(step), sequence \(sequence)")
                 if let actual, actual == expected { #expect(rewriter.inverse(actual) == sequence, "seed \(seed)") }
             }

@@ -70,7 +70,7 @@ package struct Switchboard: ~Copyable {
     // Figures
     var packetsIn: UInt64 = 0
     var bytesIn: UInt64 = 0
-    var packetsOut: UInt64 = 0
+    package internal(set) var packetsOut: UInt64 = 0
     var bytesOut: UInt64 = 0
     var batchesIn: UInt64 = 0
     var batchesOut: UInt64 = 0

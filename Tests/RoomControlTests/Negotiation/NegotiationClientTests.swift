@@ -1,8 +1,7 @@
 import MediaContract
 import MediaWire
+import RoomControl
 import Testing
-
-@testable import RoomControl
 
 /// The client's half (builder, reader, player's file) against the node's.
 @Suite struct NegotiationClientTests {

@@ -1,9 +1,8 @@
 import Foundation
 import MediaContract
 import MediaWire
+import RoomControl
 import Testing
-
-@testable import RoomControl
 
 @Suite struct NegotiationPropertyTests {
     /// A083: the order of attributes inside a section has no meaning.

@@ -1,8 +1,7 @@
 import MediaContract
 import MediaWire
+import RoomControl
 import Testing
-
-@testable import RoomControl
 
 @Suite struct PlainBundleTests {
     private static func offer(

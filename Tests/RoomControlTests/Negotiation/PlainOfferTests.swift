@@ -1,8 +1,7 @@
 import MediaContract
 import MediaWire
+import RoomControl
 import Testing
-
-@testable import RoomControl
 
 @Suite struct PlainOfferTests {
     /// What is wrong with the whole offer: status, line, and a part of the sentence.
