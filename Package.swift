@@ -147,6 +147,10 @@ let package = Package(
         .testTarget(
             name: "ClientEngineTests",
             dependencies: ["ClientEngine", "MediaTransport", "MediaContract", "MediaWire"], swiftSettings: language),
+        .testTarget(
+            name: "MediaLoadTests",
+            dependencies: ["MediaLoad", "ClientEngine", "MediaCodecs", "MediaContract", "MediaWire"],
+            swiftSettings: language),
         .testTarget(name: "MediaCodecsTests", dependencies: ["MediaCodecs", "MediaWire"], swiftSettings: language),
         .testTarget(name: "EndToEndTests", dependencies: ["WebTransport"], swiftSettings: language),
     ],

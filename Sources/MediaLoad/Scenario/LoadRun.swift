@@ -246,6 +246,7 @@ package actor LoadRun {
         }
         tally.tester.sendingThreadPercent = shares.first ?? 0
         tally.tester.receivingThreadsPercent = Array(shares.dropFirst())
+        tally.tester.latestMilliseconds = (after.map(\.latest).max() ?? .zero).seconds * 1000
         tally.tester.sealing = after.first?.backend ?? ""
     }
 

@@ -25,6 +25,7 @@ package final class LineCheck {
         case packets
     }
 
+    package let kind: MediaKind
     package let publisher: UInt16
     package private(set) var frames: FrameJudge
     package private(set) var tone: ToneJudge
@@ -49,6 +50,11 @@ package final class LineCheck {
         self.publisher = publisher
         frames = FrameJudge(publisher: publisher)
         tone = ToneJudge(publisher: publisher)
+        kind =
+            switch method {
+            case .picture, .pictureHeaders: .video
+            case .tone, .probes, .packets: .audio
+            }
         work =
             switch method {
             case .picture(let codec): .picture(VideoDepacketizer(codec), try VPXDecoder(codec))
