@@ -150,7 +150,7 @@ let package = Package(
             name: "ClientEngineTests",
             dependencies: ["ClientEngine", "MediaTransport", "MediaContract", "MediaWire"], swiftSettings: language),
         .testTarget(name: "MediaCodecsTests", dependencies: ["MediaCodecs", "MediaWire"], swiftSettings: language),
-        .testTarget(name: "EndToEndTests", dependencies: ["WebTransport"], swiftSettings: language),
+        .testTarget(name: "EndToEndTests", dependencies: ["MediaTransport", "MediaWire"], swiftSettings: language),
     ],
     cLanguageStandard: .gnu11,
     cxxLanguageStandard: .cxx17
