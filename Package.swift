@@ -152,7 +152,7 @@ let package = Package(
             dependencies: ["MediaLoad", "ClientEngine", "MediaCodecs", "MediaContract", "MediaWire"],
             swiftSettings: language),
         .testTarget(name: "MediaCodecsTests", dependencies: ["MediaCodecs", "MediaWire"], swiftSettings: language),
-        .testTarget(name: "EndToEndTests", dependencies: ["WebTransport"], swiftSettings: language),
+        .testTarget(name: "EndToEndTests", dependencies: ["MediaTransport", "MediaWire"], swiftSettings: language),
     ],
     cLanguageStandard: .gnu11,
     cxxLanguageStandard: .cxx17
