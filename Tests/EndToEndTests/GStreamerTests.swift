@@ -15,10 +15,10 @@ extension EndToEnd {
                 let other = try node.shell(
                     Manual.block("ffmpeg-record", replacing: [("--port 5004", "--port \(port + 4)")]), name: "other")
                 try await other.frames(75)
-                // The pipeline's own measure: the file it has written, and what the node has sent it.
+                // Six seconds of sound: enough for a slow start, two seconds to the next key frame, and some.
                 try await until("the pipeline records", standing: player.lastWords) {
-                    let packets = try await node.state(of: leg)?.packets("video") ?? 0
-                    return packets >= 90 && node.scratch.size("gst.mkv") > 30_000
+                    let packets = try await node.state(of: leg)?.packets("audio") ?? 0
+                    return packets >= 300 && node.scratch.size("gst.mkv") > 30_000
                 }
                 for (process, words) in [(player, "EOS received"), (other, "Exiting normally")] {
                     process.interrupt()

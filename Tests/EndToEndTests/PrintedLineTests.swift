@@ -17,10 +17,10 @@ extension EndToEnd {
                 let playing = try await node.sdp(
                     "play", "r", "me", ["--port", "\(first)", "--record", "r.mkv"] + options)
                 let player = try node.start(playing.command, name: "player")
-                // Both tools write their file's clusters as they come.
+                // Six seconds of sound: enough for a slow start of the player, two seconds to the next key frame, and some.
                 try await until("the player records", standing: publisher.lastWords + player.lastWords) {
-                    let video = try await node.state(of: playing.target)?.packets("video") ?? 0
-                    return video >= 100 && node.scratch.size("r.mkv") > 30_000
+                    let packets = try await node.state(of: playing.target)?.packets("audio") ?? 0
+                    return packets >= 300 && node.scratch.size("r.mkv") > 20_000
                 }
                 player.interrupt()
                 _ = try await player.exit()

@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// A folder of one test, gone with this value.
+/// A folder of one test, gone with this value, unless the variable `E2E_KEEP` is set: to look into a failure.
 final class Scratch: Sendable {
     struct Failure: Error {}
 
@@ -9,12 +9,16 @@ final class Scratch: Sendable {
     private let count = Atomic<Int>(0)
 
     init() throws {
-        var template = Array("\(NSTemporaryDirectory())/parlor-e2e-XXXXXX".utf8CString)
+        let parent = URL(fileURLWithPath: NSTemporaryDirectory()).path
+        var template = Array("\(parent)/parlor-e2e-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw Failure() }
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    deinit { try? FileManager.default.removeItem(atPath: path) }
+    deinit {
+        guard ProcessInfo.processInfo.environment["E2E_KEEP"] == nil else { return }
+        try? FileManager.default.removeItem(atPath: path)
+    }
 
     func file(_ name: String) -> String { path + "/" + name }
 
