@@ -103,6 +103,24 @@ import Testing
         #expect(snapshot.drops.reduce(0, +) == 0)
     }
 
+    /// Loopback takes all at once; behind a shaper (`tc qdisc add dev lo root tbf rate 10mbit burst 3kb latency 4s`, in a
+    /// network namespace) the small buffer fills, and the same must hold.
+    @Test func aSmallSendBufferLosesNothing() async throws {
+        var configuration = configuration()
+        configuration.plainSendBufferSize = 4096
+        configuration.segmentation = false
+        let engine = try Engine(configuration)
+        defer { engine.stop() }
+        let publisher = try publisher(engine)
+        let subscriber = try subscriber(engine, number: 2)
+        // Fewer than the outbox keeps for one blocked destination.
+        try publish(100, from: 1000, publisher)
+        try subscriber.receive(until: 100)
+        #expect(indices(subscriber) == Array(1000..<1100))
+        let snapshot = try await snapshot(engine) { $0.packetsOut >= 100 }
+        #expect(snapshot.drops.reduce(0, +) == 0)
+    }
+
     @Test func afterAKickNotOnePacketMore() async throws {
         let engine = try Engine(configuration())
         defer { engine.stop() }
