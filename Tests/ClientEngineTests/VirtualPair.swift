@@ -32,6 +32,8 @@ final class VirtualPair {
 
     var publisher: ClientTransport
     var subscriber: ClientTransport
+    /// What the subscriber seals with.
+    let subscriberKey: SRTPMasterKey
     var outbox = ClientOutbox(capacity: 4096)
     var link: Link
     var now = MediaTime.zero
@@ -70,6 +72,7 @@ final class VirtualPair {
         self.publisher = publisher
         self.subscriber = subscriber
         self.link = link
+        subscriberKey = down
     }
 
     func send(_ payload: [UInt8], stream: Int = 0, timestamp: UInt32, marker: Bool = false) {

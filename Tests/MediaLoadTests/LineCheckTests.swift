@@ -1,3 +1,4 @@
+import ClientEngine
 import MediaCodecs
 import MediaLoad
 import MediaWire
@@ -169,19 +170,21 @@ import Testing
         #expect(check.faults[.wrongOrder] == 1)
     }
 
+    private func read(_ bytes: [UInt8]) -> ProbePayload? { ProbePayload(bytes.span.bytes) }
+
     @Test func probePayloadsSurviveTheTripAndNothingElseDoes() throws {
         let probe = ProbePayload(counter: 0xDEAD_BEEF, microseconds: 1_700_000_000_123_456, publisher: 77)
         for size in [16, 20, 1150] {
             let bytes = probe.encoded(size: size)
             #expect(bytes.count == size)
-            #expect(ProbePayload(bytes.span.bytes) == probe)
+            #expect(read(bytes) == probe)
         }
         let bytes = probe.encoded(size: 16)
         for place in bytes.indices {
             var changed = bytes
             changed[place] ^= 0x10
-            #expect(ProbePayload(changed.span.bytes) == nil)
+            #expect(read(changed) == nil)
         }
-        #expect(ProbePayload(bytes.dropLast().span.bytes) == nil)
+        #expect(read(bytes.dropLast()) == nil)
     }
 }

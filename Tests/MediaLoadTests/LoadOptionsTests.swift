@@ -1,4 +1,6 @@
+import MediaCodecs
 import MediaLoad
+import MediaWire
 import Testing
 
 @Suite struct LoadOptionsTests {

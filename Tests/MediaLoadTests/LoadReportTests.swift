@@ -143,7 +143,9 @@ import Testing
         var state: UInt64 = 5
         for _ in 0..<20_000 {
             state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            let value = Int64(1 + (state >> 40) % (1 << (1 + (state >> 33) % 22)))
+            // As many short ones as long ones: 1 microsecond to 4 s.
+            let limit: UInt64 = 1 << (1 + (state >> 33) % 22)
+            let value = Int64(1 + (state >> 40) % limit)
             values.append(value)
             histogram.add(microseconds: value)
         }

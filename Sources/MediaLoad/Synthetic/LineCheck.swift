@@ -90,9 +90,7 @@ package final class LineCheck {
             if case .frame(let frame) = reception, !decode(frame, decoder, now, wallTime) {
                 depacketizer.requireKeyFrame()
             }
-            if case .dropped(.malformed) = reception {
-                headerFaults.add(.malformed, "a payload of publisher \(publisher) that cannot be depacketized")
-            }
+            if case .dropped(let reason) = reception { noteDrop(reason) }
             let needed = depacketizer.needsKeyFrame
             work = .picture(depacketizer, decoder)
             return wantsKeyFrame(needed, now)
@@ -109,6 +107,18 @@ package final class LineCheck {
         case .packets: if firstFrame == nil { firstFrame = now }
         }
         return false
+    }
+
+    /// After a loss, payloads are dropped until the next key frame. Without one, the publisher's or the node's frames do not
+    /// follow each other.
+    private func noteDrop(_ reason: DepacketizerDrop) {
+        if reason == .malformed {
+            headerFaults.add(.malformed, "a payload of publisher \(publisher) that cannot be depacketized")
+        } else if firstFrame != nil, !lossBefore {
+            headerFaults.add(.wrongOrder, "publisher \(publisher): \(reason), though no packet was lost")
+            // Once for each such break.
+            lossBefore = true
+        }
     }
 
     private func wantsKeyFrame(_ needed: Bool, _ now: MediaTime) -> Bool {
