@@ -90,9 +90,12 @@ extension Switchboard {
             where tracks[transport.pointee.tracks[position]].pointee.pendingCount == Track.pendingLimit { return false }
         }
 
+        // Read from the packet once more: the compiler loads the header's two bytes as four, which waits until every store before
+        // them, the last packet's copy into the cache too, has left the store buffer; 80 ns, measured on Zen 4.
+        let sequence = UInt16(bigEndian: datagram.bytes.loadUnaligned(fromByteOffset: 2, as: UInt16.self))
         let length: Int
         switch transport.pointee.opener.openRTP(
-            datagram.bytes, ssrc: header.ssrc, sequenceNumber: header.sequenceNumber, headerLength: header.headerLength)
+            datagram.bytes, ssrc: header.ssrc, sequenceNumber: sequence, headerLength: header.headerLength)
         {
         case .opened(let opened): length = opened
         case .failed(let reason): return dropped(reason)

@@ -40,7 +40,8 @@ struct Transport: ~Copyable {
     var hasRemote: Bool
     var hasRTCPRemote: Bool
 
-    private var bindings = InlineArray<16, SSRCBinding>(repeating: SSRCBinding(ssrc: 0, track: -1))
+    /// Raw storage: read for each packet, and a subscript of an inline array copies the array.
+    private let bindings: UnsafeMutablePointer<SSRCBinding>
     private(set) var bindingCount = 0
 
     var tracks = IndexList()
@@ -91,7 +92,11 @@ struct Transport: ~Copyable {
             hasRTCPRemote = true
         }
         lastHeard = now
+        bindings = .allocate(capacity: Self.bindingLimit)
+        bindings.initialize(repeating: SSRCBinding(ssrc: 0, track: -1), count: Self.bindingLimit)
     }
+
+    deinit { bindings.deallocate() }
 
     var isMuxed: Bool { socket == rtcpSocket }
 
