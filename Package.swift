@@ -27,10 +27,11 @@ let language: [SwiftSetting] = [
 ]
 
 /// The media path: cross-module inlining, and no dynamic exclusivity checks (bounds and overflow traps stay on).
-let mediaPath: [SwiftSetting] = language + [
-    .unsafeFlags(["-cross-module-optimization"], .when(configuration: .release)),
-    .unsafeFlags(["-enforce-exclusivity=unchecked"]),
-]
+let mediaPath: [SwiftSetting] =
+    language + [
+        .unsafeFlags(["-cross-module-optimization"], .when(configuration: .release)),
+        .unsafeFlags(["-enforce-exclusivity=unchecked"]),
+    ]
 
 let package = Package(
     name: "parlor",
@@ -51,7 +52,8 @@ let package = Package(
             name: "CWeb", path: "CMediaShims/web",
             cxxSettings: [.unsafeFlags(["-O2"])],
             linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
-        .systemLibrary(name: "CYAML", path: "CMediaShims/yaml", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
+        .systemLibrary(
+            name: "CYAML", path: "CMediaShims/yaml", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
 
         // Media path
         .target(name: "MediaWire", swiftSettings: mediaPath),
@@ -101,13 +103,14 @@ let package = Package(
         .executableTarget(
             name: "parlor-bench",
             dependencies: [
-                "CForwardingFloor", "MediaEngine", "MediaSwitch", "MediaTransport", "MediaContract", "MediaWire", "CNet",
-                "CCrypto", "CAllocationCounter",
+                "CForwardingFloor", "MediaEngine", "MediaSwitch", "MediaTransport", "MediaContract", "MediaWire",
+                "CNet", "CCrypto", "CAllocationCounter",
             ],
             path: "Benchmarks/Forwarding", swiftSettings: mediaPath),
 
         // Tests
         .target(name: "CAllocationCounter", path: "Tests/Support/CAllocationCounter"),
+        .target(name: "CSRTPFuzz", dependencies: ["CCrypto"], path: "Tests/Fuzz/SRTP", exclude: ["corpus"]),
         .target(
             name: "MediaTestKit",
             dependencies: ["MediaSwitch", "MediaTransport", "MediaContract", "MediaWire"],
@@ -115,7 +118,9 @@ let package = Package(
         .testTarget(name: "MediaWireTests", dependencies: ["MediaWire"], swiftSettings: language),
         .testTarget(
             name: "MediaTransportTests",
-            dependencies: ["MediaTransport", "MediaContract", "MediaWire", "CCrypto", "CAllocationCounter"],
+            dependencies: [
+                "MediaTransport", "MediaContract", "MediaWire", "CCrypto", "CAllocationCounter", "CSRTPFuzz",
+            ],
             swiftSettings: language),
         .testTarget(
             name: "MediaSwitchTests",
@@ -124,7 +129,8 @@ let package = Package(
             ],
             swiftSettings: language),
         .testTarget(
-            name: "MediaEngineTests", dependencies: ["MediaEngine", "MediaContract", "MediaWire", "MediaTransport", "CNet"],
+            name: "MediaEngineTests",
+            dependencies: ["MediaEngine", "MediaContract", "MediaWire", "MediaTransport", "CNet"],
             swiftSettings: language),
         .target(
             name: "RoomTestKit", dependencies: ["RoomControl", "MediaContract", "MediaWire"],

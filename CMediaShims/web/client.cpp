@@ -1,5 +1,7 @@
 #include "client.hpp"
 
+#include "websocket.hpp"
+
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/error.hpp>
 
@@ -13,6 +15,16 @@ namespace {
 constexpr std::size_t read_size = 16 * 1024;
 /// Responses before the final one (RFC 9110, 15.2); more than a few is no honest server.
 constexpr int interim_limit = 8;
+
+parlor_web_failure describe_failure(const Failure &failure) {
+    parlor_web_failure described{};
+    if (failure.error) {
+        describe(&described, failure.kind, failure.what, failure.error);
+    } else {
+        describe(&described, failure.kind, 0, failure.what);
+    }
+    return described;
+}
 
 /// One request and its response.
 class HTTPExchange final : public Exchange, public std::enable_shared_from_this<HTTPExchange>, private Timed {
@@ -53,11 +65,7 @@ public:
     }
 
     void fail(const Failure &failure) override {
-        parlor_web_failure described{};
-        describe(&described, failure.kind, failure.what, failure.error);
-        if (!failure.error) {
-            describe(&described, failure.kind, 0, failure.what);
-        }
+        const auto described = describe_failure(failure);
         end(nullptr, &described);
     }
 
@@ -201,6 +209,76 @@ private:
     int interim_ = 0;
 };
 
+/// The opening of a WebSocket, and then its keeper: what the client cancels when it ends.
+class SocketExchange final : public Exchange, public std::enable_shared_from_this<SocketExchange>, private Timed {
+public:
+    SocketExchange(
+        std::shared_ptr<Client> client, std::uint64_t number, const parlor_web_outgoing_request &request,
+        const parlor_web_socket_limits &limits, parlor_web_socket_callbacks callbacks)
+        : client_(std::move(client)), number_(number), limits_(limits), callbacks_(callbacks),
+          timeout_(request.timeout_ms), host_(authority(request.host, request.port, request.tls != nullptr)),
+          target_(request.target), fields_(copy(request.fields)) {
+        const bool is_tls = request.tls != nullptr;
+        connector_ = std::make_shared<Connector>(
+            *client_->loop, request.host, request.port, is_tls ? request.tls->context : nullptr,
+            is_tls && request.tls->verifies);
+    }
+
+    void start() override {
+        client_->loop->arm(*this, Clock::now() + Milliseconds(timeout_));
+        connector_->start([self = shared_from_this()](std::optional<Failure> failure, std::optional<Stream> stream) {
+            if (failure.has_value()) {
+                self->fail(*failure);
+            } else {
+                self->connected(std::move(*stream));
+            }
+        });
+    }
+
+    void fail(const Failure &failure) override {
+        const auto self = shared_from_this();
+        const auto described = describe_failure(failure);
+        if (socket_ != nullptr) {
+            socket_->abort(described);
+        } else {
+            client_->loop->disarm(*this);
+            connector_->cancel();
+            client_->ended(number_);
+            callbacks_.on_failure(callbacks_.context, &described, nullptr);
+            callbacks_.release(callbacks_.context);
+        }
+    }
+
+private:
+    void connected(Stream stream) {
+        SocketHooks hooks;
+        hooks.opened = [self = shared_from_this()](bool) { self->client_->loop->disarm(*self); };
+        hooks.too_slow = [] {};
+        hooks.ended = [self = shared_from_this()] {
+            self->socket_.reset();
+            self->client_->ended(self->number_);
+        };
+        socket_ = WebSocket::make(client_->loop, std::move(stream), limits_, callbacks_, std::move(hooks));
+        socket_->open(host_, target_, fields_);
+    }
+
+    void expired() override {
+        const auto self = shared_from_this();
+        fail({PARLOR_WEB_TIMEOUT, "no WebSocket within " + std::to_string(timeout_) + " ms", {}});
+    }
+
+    const std::shared_ptr<Client> client_;
+    const std::uint64_t number_;
+    const parlor_web_socket_limits limits_;
+    const parlor_web_socket_callbacks callbacks_;
+    const std::uint32_t timeout_;
+    const std::string host_;
+    const std::string target_;
+    const std::string fields_;
+    std::shared_ptr<Connector> connector_;
+    std::shared_ptr<WebSocket> socket_;
+};
+
 }  // namespace
 
 std::uint64_t Client::begin(std::function<std::shared_ptr<Exchange>(std::uint64_t number)> make) {
@@ -249,6 +327,14 @@ uint64_t parlor_web_client_request(
     parlor_web_on_response done) {
     return client->client->begin([&](std::uint64_t number) {
         return std::make_shared<HTTPExchange>(client->client, number, *request, context, done);
+    });
+}
+
+uint64_t parlor_web_client_open(
+    parlor_web_client *client, const parlor_web_outgoing_request *request, const parlor_web_socket_limits *limits,
+    parlor_web_socket_callbacks callbacks) {
+    return client->client->begin([&](std::uint64_t number) {
+        return std::make_shared<SocketExchange>(client->client, number, *request, *limits, callbacks);
     });
 }
 

@@ -103,12 +103,12 @@ void Connection::process() {
     for (;;) {
         if (parser_ == nullptr) {
             // An empty line before a request is no error (RFC 9112, 2.2).
-            auto text = buffer_.data();
+            const auto text = buffer_.data();
             if (text.size() >= 2 && std::memcmp(text.data(), "\r\n", 2) == 0) {
                 buffer_.consume(2);
                 continue;
             }
-            if (text.size() == 0) {
+            if (text.size() == 0 || (text.size() == 1 && *static_cast<const char *>(text.data()) == '\r')) {
                 phase_ = Phase::idle;
                 read(header_read);
                 return;
@@ -335,13 +335,50 @@ void Connection::expired() {
     case Phase::idle:
     case Phase::waiting:
     case Phase::lingering:
+    case Phase::upgraded:
     case Phase::closed:
         close();
         break;
     }
 }
 
+void Connection::upgrade(std::uint64_t ticket, const Upgrade &upgrade) {
+    if (ticket != ticket_ || phase_ != Phase::handling) {
+        upgrade.refuse("the connection has ended");
+        return;
+    }
+    if (!wants_websocket() || buffer_.size() > 0) {
+        // A client must not send before it has the answer (RFC 6455, 4.1).
+        upgrade.refuse("not a WebSocket request");
+        reject(400, "Bad Request", "not a WebSocket request, or something after it");
+        return;
+    }
+    ticket_ = 0;
+    phase_ = Phase::upgraded;
+    server_->loop->disarm(*this);
+    buffer_.shrink_to_fit();
+    SocketHooks hooks;
+    hooks.opened = [self = shared_from_this()](bool opened) {
+        if (!opened) {
+            Counters::add(self->server_->counters.broken);
+            return;
+        }
+        Counters::add(self->server_->counters.upgrades);
+        self->parser_.reset();
+        if (self->server_->stopping()) {
+            self->retire();
+        }
+    };
+    hooks.too_slow = [self = shared_from_this()] { Counters::add(self->server_->counters.slow_readers); };
+    hooks.ended = [self = shared_from_this()] { self->close(); };
+    socket_ = WebSocket::make(server_->loop, std::move(stream_), upgrade.limits, upgrade.callbacks, std::move(hooks));
+    socket_->accept(parser_->message, upgrade.subprotocol, upgrade.fields);
+}
+
 void Connection::retire() {
+    if (phase_ == Phase::upgraded) {
+        socket_->close(1001, "the server ends");
+    }
     if (phase_ == Phase::handshake || phase_ == Phase::idle) {
         close();
     }
@@ -351,10 +388,18 @@ void Connection::close() {
     if (phase_ == Phase::closed) {
         return;
     }
+    const bool was_upgraded = phase_ == Phase::upgraded;
     phase_ = Phase::closed;
     ticket_ = 0;
     server_->loop->disarm(*this);
-    stream_.close();
+    if (was_upgraded) {
+        parlor_web_failure failure{};
+        describe(&failure, PARLOR_WEB_CANCELLED, 0, "the server ends");
+        const auto socket = std::move(socket_);
+        socket->abort(failure);
+    } else {
+        stream_.close();
+    }
     server_->closed(shared_from_this());
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "server.hpp"
+#include "websocket.hpp"
 
 #include <boost/beast/core/flat_buffer.hpp>
 
@@ -25,13 +26,15 @@ public:
 
     /// The handler's answer; ignored if it comes too late.
     void answer(std::uint64_t ticket, Answer &answer);
+    /// The same, when the handler opens a WebSocket.
+    void upgrade(std::uint64_t ticket, const Upgrade &upgrade);
     /// The server stops: ends now if nothing is under way, else after the response.
     void retire();
     /// At once.
     void close();
 
 private:
-    enum class Phase { handshake, idle, reading, waiting, handling, writing, lingering, closed };
+    enum class Phase { handshake, idle, reading, waiting, handling, writing, lingering, upgraded, closed };
 
     void expired() override;
     void read(std::size_t count);
@@ -62,6 +65,8 @@ private:
     std::string head_;
     std::string body_;
     std::size_t discarded_ = 0;
+    /// Has taken the stream over in the phase `upgraded`.
+    std::shared_ptr<WebSocket> socket_;
 };
 
 /// The reason phrase that goes with a status when the handler gives none; empty for statuses nobody has named.

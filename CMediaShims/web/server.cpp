@@ -145,6 +145,16 @@ void Server::respond(std::uint64_t ticket, Answer answer) {
     });
 }
 
+void Server::upgrade(std::uint64_t ticket, Upgrade upgrade) {
+    loop->post([weak = weak_from_this(), ticket, upgrade = std::move(upgrade)] {
+        if (const auto self = weak.lock()) {
+            self->upgraded(ticket, upgrade);
+        } else {
+            upgrade.refuse("the server has ended");
+        }
+    });
+}
+
 void Server::stop(Milliseconds grace, void *context, void (*done)(void *)) {
     loop->post([self = shared_from_this(), grace, context, done] {
         self->at_end_.emplace_back(context, done);
@@ -244,6 +254,19 @@ void Server::answered(std::uint64_t ticket, Answer &answer) {
     counters.running.store(running_.size(), std::memory_order_relaxed);
 }
 
+void Server::upgraded(std::uint64_t ticket, const Upgrade &upgrade) {
+    const auto found = running_.find(ticket);
+    if (found == running_.end()) {
+        upgrade.refuse("the connection has ended");
+        return;
+    }
+    const auto connection = std::move(found->second);
+    running_.erase(found);
+    connection->upgrade(ticket, upgrade);
+    hand_out_waiting();
+    counters.running.store(running_.size(), std::memory_order_relaxed);
+}
+
 void Server::hand_out_waiting() {
     while (!waiting_.empty() && running_.size() < limits.running_requests) {
         const auto connection = waiting_.front().lock();
@@ -300,6 +323,12 @@ void parlor_web_server_respond(
     parlor_web_server *server, uint64_t ticket, uint32_t status, parlor_web_bytes reason, parlor_web_bytes fields,
     parlor_web_bytes body, bool close_after) {
     server->server->respond(ticket, {status, copy(reason), copy(fields), copy(body), close_after});
+}
+
+void parlor_web_server_upgrade(
+    parlor_web_server *server, uint64_t ticket, parlor_web_bytes subprotocol, parlor_web_bytes fields,
+    const parlor_web_socket_limits *limits, parlor_web_socket_callbacks callbacks) {
+    server->server->upgrade(ticket, {copy(subprotocol), copy(fields), *limits, callbacks});
 }
 
 void parlor_web_server_stop(

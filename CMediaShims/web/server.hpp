@@ -39,6 +39,21 @@ struct Answer {
     bool close_after = false;
 };
 
+/// The handler opens a WebSocket instead. The callbacks are used up: by the socket, or by `refuse`.
+struct Upgrade {
+    std::string subprotocol;
+    std::string fields;
+    parlor_web_socket_limits limits;
+    parlor_web_socket_callbacks callbacks;
+
+    void refuse(const std::string &sentence) const {
+        parlor_web_failure failure{};
+        describe(&failure, PARLOR_WEB_CLOSED, 0, sentence);
+        callbacks.on_failure(callbacks.context, &failure, nullptr);
+        callbacks.release(callbacks.context);
+    }
+};
+
 /// One listening socket.
 class Listener final : public std::enable_shared_from_this<Listener>, private Timed {
 public:
@@ -70,6 +85,7 @@ public:
     std::int32_t listen(const std::string &host, std::uint16_t port, TLSContext tls, parlor_web_failure *failure);
     void start();
     void respond(std::uint64_t ticket, Answer answer);
+    void upgrade(std::uint64_t ticket, Upgrade upgrade);
     void stop(Milliseconds grace, void *context, void (*done)(void *));
 
     // On the loop's thread.
@@ -86,6 +102,7 @@ private:
     void expired() override;
     void hand_out(const std::shared_ptr<Connection> &connection);
     void answered(std::uint64_t ticket, Answer &answer);
+    void upgraded(std::uint64_t ticket, const Upgrade &upgrade);
     void hand_out_waiting();
     void end_if_empty();
 

@@ -109,6 +109,8 @@ package struct SubscriptionSpec: Sendable {
     package var id: SubscriptionID
     package var track: TrackID
     package var transport: TransportID
+    /// One stream at a time. A stream that comes after another under the same SSRC of a transport continues its numbers and its
+    /// time, whatever `firstSequence` and `timestampOffset` say: none may be used twice under one key.
     package var ssrc: UInt32
     package var payloadType: UInt8
     /// The first sequence number sent: 0...32767, so that the rollover counter is 0 for certain (RFC 3711, section 3.3.1).

@@ -26,7 +26,8 @@ enum Refusal {
         case .room(.alreadyJoined):
             return Answer.error(409, "the user has such a leg, and the app does not replace it", code: 10022)
         case .room(.closed): return unavailable("the room closes as fast as it opens; try again")
-        case .noSuchRoom: return Answer.error(404, "there is no such room, and the app makes none on demand", code: 10012)
+        case .noSuchRoom:
+            return Answer.error(404, "there is no such room, and the app makes none on demand", code: 10012)
         case .ownUser: return Answer.error(400, "a user cannot receive its own tracks", code: 10044)
         case .noPorts: return unavailable("all ports for plain legs are in use")
         case .noAddress(let ipv6):

@@ -17,10 +17,38 @@ final class ClientCore: @unchecked Sendable {
         parlor_web_client_cancel(pointer, number)
     }
 
-    /// Returns the number that cancels.
+    /// Returns the number that cancels. `done` comes exactly once.
     func send(
         _ method: String, _ url: WebURL, tls: TLSHandle?, headers: HTTPFields, body: [UInt8], timeout: Duration,
         bodyLimit: Int, context: UnsafeMutableRawPointer, done: parlor_web_on_response
+    ) -> UInt64 {
+        withRequest(url, tls: tls, headers: headers, timeout: timeout) { request in
+            method.withCString { method in
+                body.withWebBytes { body in
+                    request.method = method
+                    request.body = body
+                    request.body_limit = max(bodyLimit, 0)
+                    return parlor_web_client_request(pointer, &request, context, done)
+                }
+            }
+        }
+    }
+
+    /// Returns the number that cancels.
+    func open(
+        _ url: WebURL, tls: TLSHandle?, headers: HTTPFields, timeout: Duration, limits: parlor_web_socket_limits,
+        callbacks: parlor_web_socket_callbacks
+    ) -> UInt64 {
+        withRequest(url, tls: tls, headers: headers, timeout: timeout) { request in
+            var limits = limits
+            return parlor_web_client_open(pointer, &request, &limits, callbacks)
+        }
+    }
+
+    /// Swift's strings are C strings within `body` only; the C side copies.
+    private func withRequest(
+        _ url: WebURL, tls: TLSHandle?, headers: HTTPFields, timeout: Duration,
+        _ body: (inout parlor_web_outgoing_request) -> UInt64
     ) -> UInt64 {
         var request = parlor_web_outgoing_request()
         request.port = url.port
@@ -28,31 +56,22 @@ final class ClientCore: @unchecked Sendable {
         request.has_host = headers["Host"] != nil
         request.timeout_ms = timeout.webMilliseconds
         request.header_limit = 64 * 1024
-        request.body_limit = max(bodyLimit, 0)
-        // Swift's strings are C strings within these closures only; the C side copies.
         return url.host.withCString { host in
             url.target.withCString { target in
-                method.withCString { method in
-                    headers.block().withWebBytes { fields in
-                        body.withWebBytes { body in
-                            request.host = host
-                            request.target = target
-                            request.method = method
-                            request.fields = fields
-                            request.body = body
-                            return parlor_web_client_request(pointer, &request, context, done)
-                        }
-                    }
+                headers.block().withWebBytes { fields in
+                    request.host = host
+                    request.target = target
+                    request.fields = fields
+                    return body(&request)
                 }
             }
         }
     }
 }
 
-/// An exchange between its task and the client's thread: ended once, cancelled at most once, in any order.
-final class PendingExchange<Value: Sendable>: Sendable {
+/// The number of an exchange between the task that starts it and whoever cancels it, in any order.
+final class Cancellation: Sendable {
     private struct State {
-        var continuation: CheckedContinuation<Result<Value, WebTransportError>, Never>?
         var number: UInt64?
         var isCancelled = false
     }
@@ -65,10 +84,7 @@ final class PendingExchange<Value: Sendable>: Sendable {
     }
 
     /// `send` starts the exchange and returns its number.
-    func begin(
-        _ continuation: CheckedContinuation<Result<Value, WebTransportError>, Never>, send: () -> UInt64
-    ) {
-        state.withLock { $0.continuation = continuation }
+    func begin(send: () -> UInt64) {
         let number = send()
         let isCancelled = state.withLock {
             $0.number = number
@@ -87,13 +103,5 @@ final class PendingExchange<Value: Sendable>: Sendable {
         if let number {
             core.cancel(number)
         }
-    }
-
-    func end(_ result: Result<Value, WebTransportError>) {
-        let continuation = state.withLock { state in
-            defer { state.continuation = nil }
-            return state.continuation
-        }
-        continuation?.resume(returning: result)
     }
 }

@@ -27,21 +27,21 @@ package final class HTTPClient: Sendable {
         let url = try WebURL(url)
         guard HTTPFields.isToken(method) else { throw WebTransportError(.badURL, "\(method) is not a method") }
         let tls = url.isTLS ? try tls.handle() : nil
-        let exchange = PendingExchange<HTTPResponse>(core)
+        let exchange = Cancellation(core)
         let result = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let context = Unmanaged.passRetained(exchange).toOpaque()
-                exchange.begin(continuation) {
+            await withCheckedContinuation { (continuation: CheckedContinuation<ResponseBox.Value, Never>) in
+                let context = Unmanaged.passRetained(ResponseBox(continuation)).toOpaque()
+                exchange.begin {
                     core.send(
                         method, url, tls: tls, headers: headers, body: body, timeout: timeout,
                         bodyLimit: bodyLimit, context: context
                     ) { context, response, failure in
                         guard let context else { return }
-                        let exchange = Unmanaged<PendingExchange<HTTPResponse>>.fromOpaque(context).takeRetainedValue()
+                        let box = Unmanaged<ResponseBox>.fromOpaque(context).takeRetainedValue()
                         if let response {
-                            exchange.end(.success(HTTPResponse(response.pointee)))
+                            box.continuation.resume(returning: .success(HTTPResponse(response.pointee)))
                         } else if let failure {
-                            exchange.end(.failure(WebTransportError(failure.pointee)))
+                            box.continuation.resume(returning: .failure(WebTransportError(failure.pointee)))
                         }
                     }
                 }
@@ -50,5 +50,15 @@ package final class HTTPClient: Sendable {
             exchange.cancel()
         }
         return try result.get()
+    }
+}
+
+/// What the C side holds until the exchange ends.
+private final class ResponseBox: Sendable {
+    typealias Value = Result<HTTPResponse, WebTransportError>
+    let continuation: CheckedContinuation<Value, Never>
+
+    init(_ continuation: CheckedContinuation<Value, Never>) {
+        self.continuation = continuation
     }
 }

@@ -83,13 +83,24 @@ package final class HTTPServer: Sendable {
     /// Accepts connections, and runs the handler in a task of its own for each request. The tasks are cancelled when
     /// the server has stopped.
     package func start(handler: @escaping @Sendable (HTTPRequest) async -> HTTPResponse) {
+        start(answering: { .response(await handler($0)) })
+    }
+
+    /// The same for handlers that may open a WebSocket instead of answering.
+    package func start(answering handler: @escaping @Sendable (HTTPRequest) async -> HTTPAnswer) {
         // The tasks do not keep the server: it ends with its last reference outside.
         Task { [requests, weak core] in
             await withDiscardingTaskGroup { group in
                 for await incoming in requests {
                     group.addTask {
-                        let response = await handler(incoming.request)
-                        core?.respond(response, ticket: incoming.ticket)
+                        switch await handler(incoming.request) {
+                        case .response(let response):
+                            core?.respond(response, ticket: incoming.ticket)
+                        case .upgrade(let upgrade):
+                            guard let socket = await core?.open(upgrade, ticket: incoming.ticket) else { return }
+                            await upgrade.serve(socket)
+                            socket.close()
+                        }
                     }
                 }
                 group.cancelAll()

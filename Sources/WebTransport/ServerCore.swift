@@ -25,6 +25,23 @@ final class ServerCore: @unchecked Sendable {
             }
         }
     }
+
+    /// `nil` if the connection has gone.
+    func open(_ upgrade: WebSocketUpgrade, ticket: UInt64) async -> WebSocket? {
+        let inlet = SocketInlet(upgrade.configuration, client: nil)
+        let opened = await withCheckedContinuation { continuation in
+            inlet.expect(continuation)
+            var limits = inlet.limits
+            let subprotocol =
+                HTTPFields.isToken(upgrade.subprotocol ?? "") ? Array((upgrade.subprotocol ?? "").utf8) : []
+            subprotocol.withWebBytes { subprotocol in
+                upgrade.headers.block().withWebBytes { fields in
+                    parlor_web_server_upgrade(pointer, ticket, subprotocol, fields, &limits, inlet.callbacks)
+                }
+            }
+        }
+        return try? opened.get()
+    }
 }
 
 /// A request on its way from the server's thread to a task.

@@ -28,9 +28,9 @@ import Testing
                 "poster", -1,
                 { context in
                     guard let context else { return }
-                    let poster = Unmanaged<Poster>.fromOpaque(context).takeUnretainedValue()
+                    let poster = Unmanaged<Poster>.fromOpaque(context).takeRetainedValue()
                     for number in 0..<Poster.notes { poster.mailbox.post(Note(thread: poster.thread, number: number)) }
-                }, Unmanaged.passUnretained(poster).toOpaque(), &handle)
+                }, Unmanaged.passRetained(poster).toOpaque(), &handle)
             #expect(result == 0)
             handles.append(try #require(handle))
         }

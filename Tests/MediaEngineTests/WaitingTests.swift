@@ -48,7 +48,7 @@ import Testing
             "a-name-of-many-letters", 5,
             { context in
                 guard let context else { return }
-                let seen = Unmanaged<Seen>.fromOpaque(context).takeUnretainedValue()
+                let seen = Unmanaged<Seen>.fromOpaque(context).takeRetainedValue()
                 var name = [CChar](repeating: 0, count: 16)
                 let file = open("/proc/thread-self/comm", O_RDONLY)
                 let length = read(file, &name, 15)
@@ -59,7 +59,7 @@ import Testing
                 _ = pthread_sigmask(SIG_BLOCK, nil, &mask)
                 seen.blocksTermination = sigismember(&mask, SIGTERM) == 1
                 seen.blocksFaults = sigismember(&mask, SIGSEGV) == 1
-            }, Unmanaged.passUnretained(seen).toOpaque(), &handle)
+            }, Unmanaged.passRetained(seen).toOpaque(), &handle)
         #expect(result == 0)
         #expect(parlor_thread_join(try #require(handle as OpaquePointer?), 5_000_000_000) == 0)
         #expect(seen.name == "a-name-of-many-")

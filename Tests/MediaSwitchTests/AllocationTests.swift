@@ -24,7 +24,9 @@ import Testing
         let extensions: [HeaderExtensionMapping] = withExtensions ? [.init(id: 1, kind: .audioLevel)] : []
         var alice = scene.publisher(
             room: 1, codec: .vp8, profile: profile, mid: nil, extensions: extensions)
-        let listeners = (0..<20).map { _ in scene.subscriber(room: 1, to: alice.track, profile: profile, extensions: extensions) }
+        let listeners = (0..<20).map { _ in
+            scene.subscriber(room: 1, to: alice.track, profile: profile, extensions: extensions)
+        }
         for _ in 0..<20 {
             scene.publish(&alice, keyFrame: true)
             network.run(for: .milliseconds(100))
@@ -43,7 +45,9 @@ import Testing
             buffer.copyBytes(from: packet)
             buffers.append(buffer)
         }
-        let datagrams = buffers.map { InboundDatagram(socket: alice.peer.socket, source: alice.peer.address, bytes: $0) }
+        let datagrams = buffers.map {
+            InboundDatagram(socket: alice.peer.socket, source: alice.peer.address, bytes: $0)
+        }
         var copies: UInt64 = 0
         var now = network.now
 

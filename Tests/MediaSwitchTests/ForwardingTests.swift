@@ -9,7 +9,9 @@ import Testing
     func aPacketReachesEverySubscriberUnderItsOwnNumbers(profile: SRTPProfile) {
         let scene = RoomScene(seed: 1)
         var alice = scene.publisher(room: 1, profile: profile)
-        let listeners = (0..<5).map { scene.subscriber(room: 1, to: alice.track, payloadType: UInt8(100 + $0), profile: profile) }
+        let listeners = (0..<5).map {
+            scene.subscriber(room: 1, to: alice.track, payloadType: UInt8(100 + $0), profile: profile)
+        }
         for n in 0..<50 {
             scene.publish(&alice, keyFrame: n == 0)
             scene.network.run(for: .milliseconds(20))
@@ -207,7 +209,8 @@ import Testing
                 .init(id: 1, kind: .audioLevel), .init(id: 3, kind: .transportWideCC), .init(id: 4, kind: .mid),
             ])
         let bob = scene.subscriber(
-            room: 1, to: alice.track, extensions: [.init(id: 7, kind: .audioLevel), .init(id: 2, kind: .mid)], mid: "a0")
+            room: 1, to: alice.track, extensions: [.init(id: 7, kind: .audioLevel), .init(id: 2, kind: .mid)], mid: "a0"
+        )
         let carol = scene.subscriber(room: 1, to: alice.track)
         let dave = scene.subscriber(room: 1, to: alice.track, extensions: [.init(id: 20, kind: .audioLevel)])
         scene.publish(
@@ -255,7 +258,8 @@ import Testing
         bob.peer.sendRTCP(scene.network) {
             let block = RTCPReportBlock(
                 ssrc: bob.ssrc, fractionLost: 64, cumulativeLost: 5, highestSequence: 7, jitter: 0,
-                lastSenderReport: report.ntp.compact, delaySinceLastSenderReport: UInt32((scene.network.now - time).seconds * 65536))
+                lastSenderReport: report.ntp.compact,
+                delaySinceLastSenderReport: UInt32((scene.network.now - time).seconds * 65536))
             return Self.write(block, &$0)
         }
         scene.network.run(for: .milliseconds(20))

@@ -35,7 +35,8 @@ import Testing
         // Right shape, right SSRC, wrong key: before the first real packet, and after.
         func attack() {
             let forged = mallory.peer.seal(
-                ssrc: alice.ssrc, index: alice.index, timestamp: alice.timestamp, payloadType: 111, payload: [0xFC, 9, 9])
+                ssrc: alice.ssrc, index: alice.index, timestamp: alice.timestamp, payloadType: 111,
+                payload: [0xFC, 9, 9])
             scene.network.inject([(alice.peer.socket, stranger, forged), (bob.peer.socket, stranger, forged)])
             let report = mallory.peer.sealRTCP { $0.pictureLossIndication(senderSSRC: 1, mediaSSRC: bob.ssrc) }
             scene.network.inject([(alice.peer.socket, stranger, report), (bob.peer.socket, stranger, report)])
@@ -121,7 +122,9 @@ import Testing
             var index: UInt64 = 0
             for _ in 0..<3000 {
                 index += UInt64.random(in: 1...(random.chance(0.05) ? 40_000 : 3), using: &random)
-                let payload = (0..<Int.random(in: 0...60, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }
+                let payload = (0..<Int.random(in: 0...60, using: &random)).map { _ in
+                    UInt8.random(in: 0...255, using: &random)
+                }
                 var extensions: [(id: UInt8, bytes: [UInt8])] = [
                     (id: UInt8(1), bytes: [UInt8.random(in: 0...255, using: &random)]),
                     (id: UInt8(4), bytes: Array("0".utf8)),
@@ -136,7 +139,9 @@ import Testing
                     payloadType: random.chance(0.8) ? 96 : UInt8.random(in: 0...63, using: &random), payload: payload,
                     extensions: extensions, padding: random.chance(0.2) ? UInt8.random(in: 1...255, using: &random) : 0)
                 scene.network.inject([(mallory.peer.socket, mallory.peer.address, packet)])
-                let noise = (0..<Int.random(in: 8...120, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }
+                let noise = (0..<Int.random(in: 8...120, using: &random)).map { _ in
+                    UInt8.random(in: 0...255, using: &random)
+                }
                 for peer in [mallory.peer, listener.peer] {
                     scene.network.inject([(peer.socket, peer.address, Self.sealed(peer, noise: noise, &random))])
                 }
@@ -152,7 +157,9 @@ import Testing
 
     /// RTCP that authenticates and means nothing: a believable first block, then noise.
     private static func sealed(_ peer: VirtualPeer, noise: [UInt8], _ random: inout SeededRandom) -> [UInt8] {
-        peer.sealRaw([UInt8(0x80 | UInt8.random(in: 0...31, using: &random)), UInt8.random(in: 200...207, using: &random)] + noise.dropFirst(2))
+        peer.sealRaw(
+            [UInt8(0x80 | UInt8.random(in: 0...31, using: &random)), UInt8.random(in: 200...207, using: &random)]
+                + noise.dropFirst(2))
     }
 
     @Test func aRequestFloodIsAnsweredWithinItsBudget() {
@@ -168,7 +175,9 @@ import Testing
         for _ in 0..<1000 {
             let sequences = (0..<10).map { last &- UInt16($0) }.reversed()
             bob.peer.sendRTCP(scene.network) { writer in
-                Array(sequences).withUnsafeBufferPointer { writer.nack(senderSSRC: 1, mediaSSRC: bob.ssrc, sequences: $0) }
+                Array(sequences).withUnsafeBufferPointer {
+                    writer.nack(senderSSRC: 1, mediaSSRC: bob.ssrc, sequences: $0)
+                }
             }
             scene.network.run(for: .milliseconds(1))
         }

@@ -77,7 +77,9 @@ import Testing
         func check(_ peer: VirtualPeer, room: Int) {
             for packet in peer.received {
                 delivered += 1
-                if packet.payload.count < 3 || Int(packet.payload[1]) << 8 | Int(packet.payload[2]) != room { crossed += 1 }
+                if packet.payload.count < 3 || Int(packet.payload[1]) << 8 | Int(packet.payload[2]) != room {
+                    crossed += 1
+                }
             }
             unreadable += peer.failures.values.reduce(0, +)
             peer.forgetReceived()
@@ -111,7 +113,9 @@ import Testing
                     join(room: room)
                 }
             }
-            for room in 0..<roomCount { for member in rooms[room] where member.publisher == nil { check(member.peer, room: room) } }
+            for room in 0..<roomCount {
+                for member in rooms[room] where member.publisher == nil { check(member.peer, room: room) }
+            }
         }
         #expect(crossed == 0, "seed \(seed)")
         #expect(unreadable == 0, "seed \(seed)")

@@ -1,8 +1,8 @@
-@testable import MediaSwitch
 import MediaContract
 import MediaTestKit
 import MediaWire
 import Testing
+import MediaSwitch
 
 @Suite struct OutboxTests {
     @Test func aRunToOneDestinationLeavesAsOneMessageAndAShorterOneEndsIt() {
@@ -34,7 +34,10 @@ import Testing
         }
         scene.network.sendOutcome = nil
         scene.network.switchboard.outbox.segmentation = false
-        scene.network.sendOutcome = { #expect($0.segmentCount == 1); return .sent }
+        scene.network.sendOutcome = {
+            #expect($0.segmentCount == 1)
+            return .sent
+        }
         scene.publish(&alice)
         scene.network.run(for: .milliseconds(20))
         #expect(listeners.allSatisfy { $0.peer.received.count == 8 })
@@ -46,7 +49,10 @@ import Testing
         let scene = RoomScene(seed: 2, configuration: configuration)
         var alice = scene.publisher(room: 1)
         _ = scene.subscriber(room: 1, to: alice.track)
-        scene.network.sendOutcome = { #expect($0.segmentCount * $0.segmentSize <= 3000); return .sent }
+        scene.network.sendOutcome = {
+            #expect($0.segmentCount * $0.segmentSize <= 3000)
+            return .sent
+        }
         for n in 0..<40 { scene.publish(&alice, keyFrame: n == 0, size: 900) }
         scene.network.run(for: .milliseconds(20))
     }
@@ -132,18 +138,23 @@ import Testing
             for step in 0..<3000 {
                 next += random.chance(0.02) ? Int64.random(in: 1...40_000, using: &random) : 1
                 let sequence = random.chance(0.1) ? max(0, next - Int64.random(in: 0..<30, using: &random)) : next
-                let bytes = (0..<Int.random(in: 0...200, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }
+                let bytes = (0..<Int.random(in: 0...200, using: &random)).map { _ in
+                    UInt8.random(in: 0...255, using: &random)
+                }
                 var packet = CachedPacket()
                 packet.sequence = sequence
                 packet.payloadLength = UInt16(bytes.count)
                 let place = cache.store(packet)
-                for (offset, byte) in bytes.enumerated() { place.storeBytes(of: byte, toByteOffset: offset, as: UInt8.self) }
+                for (offset, byte) in bytes.enumerated() {
+                    place.storeBytes(of: byte, toByteOffset: offset, as: UInt8.self)
+                }
                 reference[sequence] = bytes
                 if step % 700 == 699, cache.byteCapacity < 32_768 { cache.grow() }
                 for back in 0..<Int64(80) {
                     guard let found = cache.find(sequence - back) else { continue }
                     let content = UnsafeRawBufferPointer(start: cache.content(of: found), count: found.pointee.length)
-                    #expect(reference[sequence - back].map { Array(content) == $0 } == true, "seed \(seed) step \(step)")
+                    #expect(
+                        reference[sequence - back].map { Array(content) == $0 } == true, "seed \(seed) step \(step)")
                 }
                 #expect(cache.find(sequence) != nil)
             }

@@ -25,7 +25,8 @@ import Testing
             }
             // Packets of alice are taken in and wait in the outbox when both are removed.
             let packet = alice.peer.seal(
-                ssrc: alice.ssrc, index: alice.index, timestamp: alice.timestamp, payloadType: 111, payload: [0xFC, 1, 2])
+                ssrc: alice.ssrc, index: alice.index, timestamp: alice.timestamp, payloadType: 111,
+                payload: [0xFC, 1, 2])
             network.sendOutcome = { _ in .blocked }
             network.inject([(alice.peer.socket, alice.peer.address, packet)])
             #expect(network.switchboard.outbox.count > 0)
@@ -34,7 +35,9 @@ import Testing
             network.apply(.removePeer(victim.peerID, ticket: RemovalTicket(2)))
             #expect(network.takeEvents().allSatisfy { if case .removed = $0 { false } else { true } })
             network.flush()
-            let tickets = network.takeEvents().compactMap { if case .removed(let ticket) = $0 { ticket.rawValue } else { nil } }
+            let tickets = network.takeEvents().compactMap {
+                if case .removed(let ticket) = $0 { ticket.rawValue } else { nil }
+            }
             #expect(tickets == [1, 2], "seed \(seed)")
             // What left with the removal: one goodbye each, and nothing of alice's to the listener.
             #expect(log.count == 2 && log.allSatisfy(\.isRTCP), "seed \(seed)")
@@ -57,7 +60,9 @@ import Testing
     @Test func aTicketForAnUnknownPeerIsAnsweredToo() {
         let scene = RoomScene(seed: 1)
         scene.network.applyAndFlush(.removePeer(PeerID(404), ticket: RemovalTicket(9)))
-        let answered = scene.network.takeEvents().contains { if case .removed(let ticket) = $0 { ticket.rawValue == 9 } else { false } }
+        let answered = scene.network.takeEvents().contains {
+            if case .removed(let ticket) = $0 { ticket.rawValue == 9 } else { false }
+        }
         #expect(answered)
     }
 
@@ -69,7 +74,9 @@ import Testing
         scene.network.run(for: .milliseconds(20))
         scene.network.sendOutcome = { _ in .blocked }
         scene.network.applyAndFlush(.removePeer(bob.peerID, ticket: RemovalTicket(3)))
-        let answered = scene.network.takeEvents().contains { if case .removed(let ticket) = $0 { ticket.rawValue == 3 } else { false } }
+        let answered = scene.network.takeEvents().contains {
+            if case .removed(let ticket) = $0 { ticket.rawValue == 3 } else { false }
+        }
         #expect(answered)
         #expect(scene.network.closedSockets == [bob.peer.socket])
         #expect(scene.network.switchboard.outbox.count == 0)
@@ -82,11 +89,44 @@ import Testing
         for second in 0..<100 {
             if second < 20 { scene.publish(&alice, codec: .opus) }
             scene.network.run(for: .seconds(1))
-            for event in scene.network.takeEvents() { if case .transportSilent = event { silentAt.append(scene.network.now) } }
+            for event in scene.network.takeEvents() {
+                if case .transportSilent = event { silentAt.append(scene.network.now) }
+            }
         }
         #expect(silentAt.count == 1)
         // The last packet left at second 19; the check is each whole second.
         #expect(silentAt.first.map { abs(($0 - MediaTime(nanoseconds: 1_000_000_000)).seconds - 50) < 1.1 } == true)
+    }
+
+    @Test func aReceivingLegIsGoneAfterTenSecondsOfRefusalsAndNotBefore() {
+        let scene = RoomScene(seed: 5)
+        let alice = scene.publisher(room: 1, codec: .opus, payloadType: 111)
+        let bob = scene.subscriber(room: 1, to: alice.track)
+        func unreachable() -> Int {
+            scene.network.flush()
+            return scene.network.takeEvents().filter { if case .transportUnreachable = $0 { true } else { false } }.count
+        }
+        func refuse(seconds: Int) {
+            for _ in 0..<seconds * 10 {
+                scene.network.switchboard.socketUnreachable(bob.peer.socket, now: scene.network.now)
+                scene.network.run(for: .milliseconds(100))
+            }
+        }
+        // A player that takes eight seconds to start.
+        refuse(seconds: 8)
+        #expect(unreachable() == 0)
+        // It stops much later.
+        scene.network.run(for: .seconds(60))
+        refuse(seconds: 9)
+        #expect(unreachable() == 0)
+        refuse(seconds: 5)
+        #expect(unreachable() == 1)
+        // A publisher that refuses our reports is not judged by it.
+        for _ in 0..<300 {
+            scene.network.switchboard.socketUnreachable(alice.peer.socket, now: scene.network.now)
+            scene.network.run(for: .milliseconds(100))
+        }
+        #expect(unreachable() == 0)
     }
 
     @Test func joiningAndLeavingTenThousandTimesLeavesNothing() {
@@ -97,7 +137,9 @@ import Testing
             if n % 3 == 0 { scene.publish(&alice, codec: .opus, step: 960) }
             if n % 5 == 0 { scene.network.run(for: .milliseconds(5)) }
             scene.network.detach(bob.peer)
-            scene.network.apply(n % 2 == 0 ? .removePeer(bob.peerID, ticket: RemovalTicket(UInt64(n))) : .removeTransport(bob.peer.spec.id))
+            scene.network.apply(
+                n % 2 == 0
+                    ? .removePeer(bob.peerID, ticket: RemovalTicket(UInt64(n))) : .removeTransport(bob.peer.spec.id))
             if n % 2 == 1 { scene.network.apply(.removePeer(bob.peerID, ticket: RemovalTicket(UInt64(n)))) }
             if n % 7 == 0 { scene.network.flush() }
         }

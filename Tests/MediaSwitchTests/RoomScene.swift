@@ -44,7 +44,8 @@ final class RoomScene {
     }
 
     func publisher(
-        room: UInt64, codec: Codec = .vp8, payloadType: UInt8 = 96, ssrc: UInt32 = 0x1111_1111, firstIndex: UInt64 = 1000,
+        room: UInt64, codec: Codec = .vp8, payloadType: UInt8 = 96, ssrc: UInt32 = 0x1111_1111,
+        firstIndex: UInt64 = 1000,
         profile: SRTPProfile = .aeadAES128GCM, feedback: FeedbackSet = .all, mid: String? = nil,
         extensions: [HeaderExtensionMapping] = [], silenceLimit: MediaDuration? = nil
     ) -> Publisher {
@@ -60,7 +61,8 @@ final class RoomScene {
         network.apply(
             .addTrack(
                 TrackSpec(
-                    id: track, transport: transport, codec: codec, payloadType: payloadType, mid: mid, extensions: extensions,
+                    id: track, transport: transport, codec: codec, payloadType: payloadType, mid: mid,
+                    extensions: extensions,
                     feedback: feedback)))
         return Publisher(
             peer: peer, peerID: peerID, track: track, ssrc: ssrc, payloadType: payloadType, index: firstIndex)
@@ -126,7 +128,8 @@ final class RoomScene {
         publisher.peer.publish(
             network, ssrc: publisher.ssrc, index: publisher.index, timestamp: publisher.timestamp,
             payloadType: publisher.payloadType, marker: true,
-            payload: paddingOnly ? [] : Self.payload(codec: codec, index: publisher.index, keyFrame: keyFrame, size: size),
+            payload: paddingOnly
+                ? [] : Self.payload(codec: codec, index: publisher.index, keyFrame: keyFrame, size: size),
             extensions: extensions, padding: padding)
         publisher.index += 1
         publisher.timestamp &+= step

@@ -1,6 +1,6 @@
-@testable import MediaSwitch
 import MediaTestKit
 import Testing
+import MediaSwitch
 
 /// The slow reference: every number in a dictionary.
 private struct ReferenceRewriter {
@@ -109,7 +109,9 @@ private struct ReferenceRewriter {
                 }
                 let expected = reference.map(sequence)
                 let actual = rewriter.map(sequence)
-                if actual == nil, expected != nil, skips >= SequenceRewriter.depth, sequence < rewriter.highestIn { continue }
+                if actual == nil, expected != nil, skips >= SequenceRewriter.depth, sequence < rewriter.highestIn {
+                    continue
+                }
                 #expect(actual == expected, "seed \(seed), step \(step), sequence \(sequence)")
                 if let actual, actual == expected { #expect(rewriter.inverse(actual) == sequence, "seed \(seed)") }
             }

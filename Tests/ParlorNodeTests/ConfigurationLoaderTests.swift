@@ -270,6 +270,7 @@ struct ConfigurationLoaderTests {
     @Test func nearestNames() {
         #expect(NearestName.distance("kitten", "sitting") == 3)
         #expect(NearestName.distance("", "abc") == 3)
+        #expect(NearestName.distance("dve", "dev") == 1)
         #expect(NearestName.of("serv", among: ["token", "serve"]) == "serve")
         #expect(NearestName.of("banana", among: ["token", "serve"]) == nil)
     }

@@ -33,7 +33,9 @@ struct RoomFixture {
     }
 
     /// The state's answer, with its effects done.
-    mutating func run<Result>(_ body: (inout RoomState, MediaTime, inout [RoomEffect]) throws -> Result) rethrows -> Result {
+    mutating func run<Result>(
+        _ body: (inout RoomState, MediaTime, inout [RoomEffect]) throws -> Result
+    ) rethrows -> Result {
         var effects: [RoomEffect] = []
         defer { take(effects) }
         return try body(&state, now, &effects)

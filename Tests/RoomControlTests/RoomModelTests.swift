@@ -34,7 +34,6 @@ private struct NaiveRoom {
         var id: LegID
         var user: String
         var kind: LegKind
-        var started: Int64
         /// Receiving: when it ends by itself.
         var leaseEnd: Int64?
         var silent: Set<Int> = []
@@ -123,8 +122,8 @@ private struct ModelRun {
             startOver()
         }
         let actions = [
-            "join", "join", "join", "remove", "kick", "heard", "silent", "silent", "unreachable", "visit", "pass", "wait",
-            "confirm", "refuse",
+            "join", "join", "join", "remove", "kick", "heard", "silent", "silent", "unreachable", "visit", "pass",
+            "wait", "confirm", "refuse",
         ]
         let action = pick(actions) ?? ""
         lastAction = "\(action) at \(second) s"
@@ -162,7 +161,9 @@ private struct ModelRun {
     }
 
     mutating func line(_ kind: MediaKind, _ transport: Int) -> LegPlan.Line {
-        if kind == .audio { return LegPlan.Line(kind: .audio, transport: transport, formats: RoomFixture.audio.formats) }
+        if kind == .audio {
+            return LegPlan.Line(kind: .audio, transport: transport, formats: RoomFixture.audio.formats)
+        }
         let codecs: [Codec] = [.vp8, .h264]
         let offered = codecs.filter { _ in random.next() % 3 > 0 }
         return LegPlan.Line(
@@ -204,8 +205,8 @@ private struct ModelRun {
             let lease = settings.legLease.nanoseconds / 1_000_000_000
             model.add(
                 NaiveRoom.Leg(
-                    id: id, user: user, kind: kind, started: second, leaseEnd: kind == .receiving ? second + lease : nil,
-                    lines: lines, picks: picks))
+                    id: id, user: user, kind: kind,
+                    leaseEnd: kind == .receiving ? second + lease : nil, lines: lines, picks: picks))
         } catch {
             if error as? RoomRefusal != expected { problem = "\(error) instead of \(String(describing: expected))" }
         }
@@ -257,7 +258,7 @@ private struct ModelRun {
             room.event(.transportUnreachable(transports[which]))
             leg.unreachable.insert(which)
             let served = Set(zip(leg.lines, heard).compactMap { $1 == nil ? nil : $0.transport })
-            ends = leg.kind == .receiving && second - leg.started >= 30 && served.isSubset(of: leg.unreachable)
+            ends = leg.kind == .receiving && served.isSubset(of: leg.unreachable)
         }
         model.legs[index] = leg
         if ends { model.remove(leg.id, at: second) }
@@ -341,7 +342,8 @@ private struct ModelRun {
             }
             model.legs[index].had = lines.map(\.track)
         }
-        if room.plane.subscriptions.count != fed { return "\(room.plane.subscriptions.count) subscriptions for \(fed) lines" }
+        let subscriptions = room.plane.subscriptions.count
+        if subscriptions != fed { return "\(subscriptions) subscriptions for \(fed) lines" }
         return nil
     }
 }

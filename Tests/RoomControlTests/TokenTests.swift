@@ -41,7 +41,7 @@ import Testing
         let standard = Self.admin.replacing("E5pSruD-zJsjpuZ1Huqh1xhaUzY=", with: "E5pSruD+zJsjpuZ1Huqh1xhaUzY")
         #expect(try verify(standard).permission == .admin)
         // Without padding in the payload, and signed so.
-        let json = "{\"appId\":\"d8lk7l4ed\",\"roomName\":\"ro\",\"userId\":\"u\",\"expireAt\":1893456000,\"permission\":\"\"}"
+        let json = #"{"appId":"d8lk7l4ed","roomName":"ro","userId":"u","expireAt":1893456000,"permission":""}"#
         let unpadded = Base64URL.encode(Array(json.utf8), padded: false)
         #expect(unpadded.utf8.count % 4 != 0, "the example must need padding")
         #expect(try verify(RoomToken.text(payload: unpadded, key: Self.key)).permission == .user)
@@ -123,6 +123,32 @@ import Testing
         #expect(Names.isUserID(String(repeating: "u", count: 50)))
         #expect(!Names.isUserID(String(repeating: "u", count: 51)))
         for bad in ["", " ", "a b", "a.b", "é", "a\u{0}", "日本"] { #expect(!Names.isUserID(bad)) }
+    }
+
+    /// Pieces of right and wrong things in any order: every reader of a client's text must take them.
+    @Test func nonsenseNeverTraps() {
+        let seed: UInt64 = 20_260_801
+        var random = RandomSource.seeded(seed)
+        let pieces = [
+            ":", "=", "-", "_", ".", " ", "test-ak", "Qiniu ", "1-", "99999999999999999999", "\u{0}", "é", "日本", "%",
+            "{}",
+            "[", "\"appId\"", "AAAA", "20300101T000000Z", Self.compact, String(Self.admin.dropLast(9)),
+        ]
+        for _ in 0..<20_000 {
+            var text = ""
+            for _ in 0..<(random.next() % 6) { text += pieces[Int(random.next() % UInt64(pieces.count))] }
+            let token = try? verify(text)
+            #expect(token == nil || text == Self.compact, "seed \(seed): \(text)")
+            if let leg = LegID(text: text) { #expect(leg.text == text && text.contains("-")) }
+            if let bytes = Base64URL.decode(text) { #expect(bytes.count <= text.utf8.count) }
+            let signed = RoomToken.text(payload: Base64URL.encode(Array(text.utf8)), key: Self.key)
+            #expect((try? verify(signed)) == nil, "seed \(seed): \(text)")
+            let request = SignableRequest(
+                method: "GET", target: text, host: text, contentType: text, qiniuHeaders: [("X-Qiniu-Date", text)])
+            #expect(throws: RequestSignatureError.self) {
+                try RequestSignature.verify(request, authorization: text, apps: apps, unixTime: .max)
+            }
+        }
     }
 
     @Test func secretsStayOutOfDescriptions() {

@@ -2,7 +2,7 @@ import Foundation
 import WebTransport
 
 /// A blocking TCP socket that knows nothing of HTTP: every byte is the test's own. Each read has a deadline.
-struct RawSocket: ~Copyable {
+struct RawSocket: ~Copyable, Sendable {
     private let descriptor: CInt
 
     struct Failure: Error {
@@ -74,6 +74,10 @@ struct RawSocket: ~Copyable {
 
     /// Everything until the peer closes. A reset counts as a close if `orReset`.
     func receiveAll(orReset: Bool = false) throws -> String {
+        String(decoding: try receiveAllBytes(orReset: orReset), as: UTF8.self)
+    }
+
+    func receiveAllBytes(orReset: Bool = false) throws -> [UInt8] {
         var all: [UInt8] = []
         while true {
             do {
@@ -84,7 +88,14 @@ struct RawSocket: ~Copyable {
                 break
             }
         }
-        return String(decoding: all, as: UTF8.self)
+        return all
+    }
+
+    func receiveExactly(_ count: Int) throws -> [UInt8] {
+        var all = [UInt8](repeating: 0, count: count)
+        let received = recv(descriptor, &all, count, CInt(MSG_WAITALL))
+        guard received == count else { throw Failure(step: "recv \(count), got \(received)", code: errno) }
+        return all
     }
 
     /// Until the text so far ends in `end`.
@@ -110,6 +121,15 @@ struct RawSocket: ~Copyable {
     var isSilent: Bool {
         var byte: UInt8 = 0
         return recv(descriptor, &byte, 1, CInt(MSG_PEEK | MSG_DONTWAIT)) < 0
+    }
+}
+
+/// Keeps a socket open.
+final class SocketBox: Sendable {
+    let socket: RawSocket
+
+    init(_ socket: consuming RawSocket) {
+        self.socket = socket
     }
 }
 

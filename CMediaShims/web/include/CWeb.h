@@ -1,4 +1,4 @@
-// HTTP/1.1 and TLS, server and client, behind plain structs.
+// HTTP/1.1, WebSocket and TLS, server and client, behind plain structs.
 //
 // A server and a client own one thread each, which runs their event loop. Every callback comes on that thread and must
 // not block. All pointers inside a callback's argument are valid during the callback only. Every function here may be
@@ -196,6 +196,65 @@ void parlor_web_client_cancel(parlor_web_client *client, uint64_t number);
 
 /// Cancels everything and ends the thread. From another thread: waits for it.
 void parlor_web_client_destroy(parlor_web_client *client);
+
+// MARK: - WebSocket
+
+/// One side of an open WebSocket. Owned by whoever received it in `on_open`.
+typedef struct parlor_web_socket parlor_web_socket;
+
+/// The bounds of a WebSocket. Times in milliseconds.
+typedef struct {
+    size_t message_bytes;      // incoming; above: close 1009
+    size_t inbox_messages;     // delivered and not yet `consumed`; then reading pauses
+    size_t inbox_bytes;
+    size_t outbox_messages;    // accepted and not yet written; then the peer is too slow: close 1008
+    size_t outbox_bytes;       // one message of any size fits into an empty queue
+    uint32_t idle_ms;          // silence; a ping goes out at half of it
+    uint32_t write_ms;         // for one message to leave
+    uint32_t close_ms;         // for the closing handshake
+} parlor_web_socket_limits;
+
+/// On the thread of the server or client. Either `on_failure`, or `on_open`, then messages, then `on_close`; `release`
+/// is always the last.
+typedef struct {
+    void *context;
+    void (*on_open)(void *context, parlor_web_socket *socket);
+    /// `response` is what the server answered instead, if it did; for a server's socket NULL.
+    void (*on_failure)(void *context, const parlor_web_failure *failure, const parlor_web_response *response);
+    void (*on_message)(void *context, bool is_text, parlor_web_bytes bytes);
+    /// The peer's code and reason; 1005 without a code, 1006 if the connection broke; or ours, if we refused what the
+    /// peer sent (1002, 1007, 1009).
+    void (*on_close)(void *context, uint16_t code, parlor_web_bytes reason);
+    void (*release)(void *context);
+} parlor_web_socket_callbacks;
+
+/// Answers the request of that ticket by opening the WebSocket. `subprotocol` may be empty; `fields` as in `respond`.
+void parlor_web_server_upgrade(
+    parlor_web_server *server, uint64_t ticket, parlor_web_bytes subprotocol, parlor_web_bytes fields,
+    const parlor_web_socket_limits *limits, parlor_web_socket_callbacks callbacks);
+
+/// Opens a WebSocket; of the request: host, port, tls, target, fields and timeout (for the opening). The returned
+/// number serves to cancel the opening.
+uint64_t parlor_web_client_open(
+    parlor_web_client *client, const parlor_web_outgoing_request *request, const parlor_web_socket_limits *limits,
+    parlor_web_socket_callbacks callbacks);
+
+typedef enum {
+    PARLOR_WEB_SENT = 0,       // queued
+    PARLOR_WEB_GONE = 1,       // closed, or closing
+    PARLOR_WEB_FULL = 2,       // the queue is full: the message is dropped and the socket closes
+} parlor_web_send_result;
+
+parlor_web_send_result parlor_web_socket_send(parlor_web_socket *socket, bool is_text, parlor_web_bytes bytes);
+
+/// So many delivered messages with so many bytes have been taken.
+void parlor_web_socket_consumed(parlor_web_socket *socket, size_t messages, size_t bytes);
+
+/// Sends what is queued, then the closing frame; `on_close` follows in any case. `code` 0 sends none.
+void parlor_web_socket_close(parlor_web_socket *socket, uint16_t code, parlor_web_bytes reason);
+
+/// Gives the socket up; it closes with 1001 if it is open.
+void parlor_web_socket_release(parlor_web_socket *socket);
 
 #ifdef __cplusplus
 }

@@ -8,6 +8,12 @@ package struct EncodedFrame: Hashable, Sendable {
     package var isKeyFrame: Bool
     /// In the order of sending.
     package var payloads: [RTPPayload]
+
+    package init(timestamp: UInt32, isKeyFrame: Bool, payloads: [RTPPayload]) {
+        self.timestamp = timestamp
+        self.isKeyFrame = isKeyFrame
+        self.payloads = payloads
+    }
 }
 
 /// A synthetic source of one track: draws or sounds, encodes and packetizes one frame per call.

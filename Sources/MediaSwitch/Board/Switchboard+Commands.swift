@@ -92,7 +92,9 @@ extension Switchboard {
         trackPlaces[spec.id] = track
         transports[place].pointee.tracks.append(track)
         timers.reserve(owners: transports.capacity + tracks.capacity)
-        if transports[place].pointee.nextReport == .distantFuture { startReports(transport: place, in: .milliseconds(500)) }
+        if transports[place].pointee.nextReport == .distantFuture {
+            startReports(transport: place, in: .milliseconds(500))
+        }
     }
 
     mutating func remove(track place: Int, now: MediaTime) {
@@ -134,7 +136,9 @@ extension Switchboard {
         if transports[transport].pointee.nextReport == .distantFuture {
             startReports(transport: transport, in: .milliseconds(500))
         }
-        if tracks[track].pointee.isVideo, tracks[track].pointee.encoding.hasStarted { wantKeyFrame(track: track, now: now) }
+        if tracks[track].pointee.isVideo, tracks[track].pointee.encoding.hasStarted {
+            wantKeyFrame(track: track, now: now)
+        }
         return true
     }
 

@@ -48,7 +48,9 @@ extension Switchboard {
             isRTCPSocket = found & 1 == 1
         }
         let transport = transports[place]
-        guard transport.pointee.mayHear(datagram.source, isRTCPSocket: isRTCPSocket) else { return dropped(.wrongSource) }
+        guard transport.pointee.mayHear(datagram.source, isRTCPSocket: isRTCPSocket) else {
+            return dropped(.wrongSource)
+        }
         // RFC 5761, section 4: packet types 64...95 (with the marker bit 192...223) are RTCP.
         if datagram.bytes[1] & 0x7F >= 64, datagram.bytes[1] & 0x7F <= 95 {
             takeInRTCP(datagram, transport: place, isRTCPSocket: isRTCPSocket, now: now)
@@ -203,7 +205,9 @@ extension Switchboard {
         if isFirst {
             events.append(.trackStarted(track.pointee.id))
         } else if track.pointee.isVideo {
-            for subscription in track.pointee.subscriptions.all { subscriptions[subscription].pointee.awaitsKeyFrame = true }
+            for subscription in track.pointee.subscriptions.all {
+                subscriptions[subscription].pointee.awaitsKeyFrame = true
+            }
         }
         track.pointee.missing = MissingPackets()
     }

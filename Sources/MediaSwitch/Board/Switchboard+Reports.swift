@@ -135,7 +135,8 @@ extension Switchboard {
             if count > 0 {
                 let reports = UnsafeBufferPointer(rebasing: blocks[..<count])
                 sendRTCP(transport: place, asCompound: false) { writer in
-                    writer.receiverReport(ssrc: localSSRC, blocks: reports) && transport.pointee.name(localSSRC, &writer)
+                    writer.receiverReport(ssrc: localSSRC, blocks: reports)
+                        && transport.pointee.name(localSSRC, &writer)
                 }
             }
         }
@@ -214,6 +215,12 @@ extension Switchboard {
 
     // MARK: Signs of death
 
+    /// For so long a receiving peer may refuse our packets before it counts as gone: a player that was told its port a moment ago
+    /// may not have opened it yet.
+    static var unreachableLimit: MediaDuration { .seconds(10) }
+    /// Refusals further apart than this are not one absence.
+    static var unreachablePause: MediaDuration { .seconds(5) }
+
     /// ICMP said that nobody listens at the other end of this socket.
     package mutating func socketUnreachable(_ socket: SocketID, now: MediaTime) {
         drops.count(.unreachable)
@@ -221,6 +228,10 @@ extension Switchboard {
         let transport = transports[Int(found) / 2]
         // RTCP may be refused by a peer that has no RTCP; then its media still flows.
         guard found & 1 == 0, !transport.pointee.isLatching else { return }
+        if now > transport.pointee.lastRefused + Self.unreachablePause { transport.pointee.refusedSince = now }
+        transport.pointee.lastRefused = now
+        guard now - transport.pointee.refusedSince >= Self.unreachableLimit, !transport.pointee.isGone else { return }
+        transport.pointee.isGone = true
         events.append(.transportUnreachable(transport.pointee.id))
     }
 

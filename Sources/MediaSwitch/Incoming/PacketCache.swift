@@ -1,34 +1,36 @@
 import MediaWire
 
 /// One accepted packet, kept once for all subscribers: what a copy needs besides the bytes.
-struct CachedPacket {
+package struct CachedPacket {
     /// Extended number on the track's own line; negative: no packet.
-    var sequence: Int64 = -1
+    package var sequence: Int64 = -1
     /// Where its bytes begin, counted over all bytes ever written.
-    var position: UInt64 = 0
+    package var position: UInt64 = 0
     /// On the track's own timeline.
-    var timestamp: UInt32 = 0
-    var payloadLength: UInt16 = 0
+    package var timestamp: UInt32 = 0
+    package var payloadLength: UInt16 = 0
     /// Bytes before the payload: the end-to-end header extensions as (kind, length, bytes).
-    var extensionLength: UInt16 = 0
-    var marker = false
-    var isKeyFrame = false
-    var startsFrame = false
+    package var extensionLength: UInt16 = 0
+    package var marker = false
+    package var isKeyFrame = false
+    package var startsFrame = false
 
-    var length: Int { Int(payloadLength) &+ Int(extensionLength) }
+    package init() {}
+
+    package var length: Int { Int(payloadLength) &+ Int(extensionLength) }
 }
 
 /// The last packets of one track: a ring of bytes, and a ring of entries found by sequence number. A packet that was
 /// overwritten simply is no longer found. Nothing grows by sequence distance; only `grow` allocates, off the packet path.
-struct PacketCache: ~Copyable {
+package struct PacketCache: ~Copyable {
     private var bytes: UnsafeMutableRawPointer
-    private(set) var byteCapacity: Int
+    package private(set) var byteCapacity: Int
     private let entries: UnsafeMutablePointer<CachedPacket>
     private let entryMask: Int64
     private var end: UInt64 = 0
 
     /// Both capacities are powers of two.
-    init(byteCapacity: Int, entryCapacity: Int) {
+    package init(byteCapacity: Int, entryCapacity: Int) {
         precondition(byteCapacity.nonzeroBitCount == 1 && entryCapacity.nonzeroBitCount == 1, "rings are powers of two")
         self.byteCapacity = byteCapacity
         bytes = .allocate(byteCount: byteCapacity, alignment: 64)
@@ -42,23 +44,23 @@ struct PacketCache: ~Copyable {
         entries.deallocate()
     }
 
-    var entryCapacity: Int { Int(entryMask) + 1 }
+    package var entryCapacity: Int { Int(entryMask) + 1 }
 
     /// The packet with this number, if it is still there.
-    @inline(__always) func find(_ sequence: Int64) -> UnsafePointer<CachedPacket>? {
+    @inline(__always) package func find(_ sequence: Int64) -> UnsafePointer<CachedPacket>? {
         let entry = entries + Int(sequence & entryMask)
         guard sequence >= 0, entry.pointee.sequence == sequence, isIntact(entry.pointee) else { return nil }
         return UnsafePointer(entry)
     }
 
     /// Extensions and payload of a packet that `find` has just found.
-    @inline(__always) func content(of packet: UnsafePointer<CachedPacket>) -> UnsafeRawPointer {
+    @inline(__always) package func content(of packet: UnsafePointer<CachedPacket>) -> UnsafeRawPointer {
         UnsafeRawPointer(bytes + Int(truncatingIfNeeded: packet.pointee.position) & (byteCapacity - 1))
     }
 
     /// Makes room for a packet and names it. The caller writes `packet.length` bytes to the returned place.
     /// - Precondition: `packet.length` is at most half the ring.
-    mutating func store(_ packet: CachedPacket) -> UnsafeMutableRawPointer {
+    package mutating func store(_ packet: CachedPacket) -> UnsafeMutableRawPointer {
         precondition(packet.length <= byteCapacity / 2, "the ring holds at least two packets")
         var offset = Int(truncatingIfNeeded: end) & (byteCapacity - 1)
         if offset + packet.length > byteCapacity {
@@ -77,7 +79,7 @@ struct PacketCache: ~Copyable {
     }
 
     /// Doubles the byte ring and keeps every packet that is still there.
-    mutating func grow() {
+    package mutating func grow() {
         let oldBytes = bytes
         let oldMask = byteCapacity - 1
         var kept: [Int] = (0...Int(entryMask)).filter { entries[$0].sequence >= 0 && isIntact(entries[$0]) }

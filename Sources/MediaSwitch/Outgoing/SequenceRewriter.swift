@@ -3,9 +3,9 @@
 /// Both sides are extended numbers. An interval says: from `firstIn` on, out = in - delta. Leaving a packet out opens an
 /// interval with a delta one larger; starting anew at a key frame opens one that continues the numbering. A late packet is
 /// numbered by the interval it belongs to, and one that had been left out has no number.
-struct SequenceRewriter {
+package struct SequenceRewriter {
     /// How far back late packets and requests can reach, in intervals.
-    static var depth: Int { 8 }
+    package static var depth: Int { 8 }
 
     private var firstIn = InlineArray<8, Int64>(repeating: 0)
     private var delta = InlineArray<8, Int64>(repeating: 0)
@@ -13,23 +13,23 @@ struct SequenceRewriter {
     /// `delta` of the newest interval, which nearly every packet belongs to: a subscript of an inline array copies the array.
     private var newestDelta: Int64 = 0
     /// The highest number seen, sent or left out.
-    private(set) var highestIn: Int64 = -1
+    package private(set) var highestIn: Int64 = -1
     /// The highest number given; before the first, one less than the first.
-    private(set) var highestOut: Int64
+    package private(set) var highestOut: Int64
 
     /// - Parameter first: the first number to give.
-    init(first: Int64) { highestOut = first &- 1 }
+    package init(first: Int64) { highestOut = first &- 1 }
 
-    var hasStarted: Bool { count > 0 }
+    package var hasStarted: Bool { count > 0 }
 
     /// From `sequence` on, numbers continue right after the highest given.
-    mutating func start(at sequence: Int64) {
+    package mutating func start(at sequence: Int64) {
         open(first: sequence, delta: sequence &- (highestOut &+ 1))
         highestIn = max(highestIn, sequence &- 1)
     }
 
     /// The number under which a packet leaves; `nil` if it was left out, or is older than what we remember.
-    @inline(__always) mutating func map(_ sequence: Int64) -> Int64? {
+    @inline(__always) package mutating func map(_ sequence: Int64) -> Int64? {
         guard count > 0 else { return nil }
         if sequence > highestIn {
             highestIn = sequence
@@ -44,7 +44,7 @@ struct SequenceRewriter {
     }
 
     /// Leaves a packet out. Only one newer than all seen closes the numbering; a late one had its number reserved already.
-    mutating func skip(_ sequence: Int64) {
+    package mutating func skip(_ sequence: Int64) {
         guard count > 0, sequence > highestIn else { return }
         highestIn = sequence
         if firstIn[count &- 1] == sequence {
@@ -57,7 +57,7 @@ struct SequenceRewriter {
     }
 
     /// The number under which a packet came in that left as `out`.
-    func inverse(_ out: Int64) -> Int64? {
+    package func inverse(_ out: Int64) -> Int64? {
         var index = count &- 1
         while index >= 0 {
             if firstIn[index] &- delta[index] <= out {

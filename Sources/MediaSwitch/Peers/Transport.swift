@@ -55,6 +55,10 @@ struct Transport: ~Copyable {
     var lastHeard: MediaTime
     var lastHeardReported: MediaTime?
     var isSilent = false
+    /// The network refuses our packets since then; the last refusal.
+    var refusedSince = MediaTime(nanoseconds: .min / 2)
+    var lastRefused = MediaTime(nanoseconds: .min / 2)
+    var isGone = false
     var nextReport = MediaTime.distantFuture
     var armedFor = MediaTime.distantFuture
 
@@ -65,7 +69,9 @@ struct Transport: ~Copyable {
     var bytesOut: UInt64 = 0
 
     init?(_ spec: TransportSpec, peer: Int, now: MediaTime) {
-        guard let opener = SRTPOpener(key: spec.inbound), let sealer = SRTPSealer(key: spec.outbound) else { return nil }
+        guard let opener = SRTPOpener(key: spec.inbound), let sealer = SRTPSealer(key: spec.outbound) else {
+            return nil
+        }
         id = spec.id
         self.peer = peer
         socket = spec.socket
@@ -146,6 +152,7 @@ struct Transport: ~Copyable {
     mutating func heard(from source: TransportAddress, isRTCPSocket: Bool, now: MediaTime) -> Bool {
         lastHeard = now
         isSilent = false
+        isGone = false
         if isRTCPSocket {
             if !isLatching || !isLatched || !hasRTCPRemote {
                 rtcpRemote = source

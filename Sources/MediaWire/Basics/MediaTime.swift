@@ -31,8 +31,12 @@ package struct MediaDuration: Hashable, Comparable, Sendable {
 
     package static let zero = MediaDuration(nanoseconds: 0)
     @inlinable package static func microseconds(_ n: Int64) -> MediaDuration { MediaDuration(nanoseconds: n &* 1_000) }
-    @inlinable package static func milliseconds(_ n: Int64) -> MediaDuration { MediaDuration(nanoseconds: n &* 1_000_000) }
-    @inlinable package static func seconds(_ n: Int64) -> MediaDuration { MediaDuration(nanoseconds: n &* 1_000_000_000) }
+    @inlinable package static func milliseconds(_ n: Int64) -> MediaDuration {
+        MediaDuration(nanoseconds: n &* 1_000_000)
+    }
+    @inlinable package static func seconds(_ n: Int64) -> MediaDuration {
+        MediaDuration(nanoseconds: n &* 1_000_000_000)
+    }
 
     @inlinable package var seconds: Double { Double(nanoseconds) / 1e9 }
 

@@ -1,6 +1,7 @@
 /// The SRTP protection profiles that Parlor speaks.
 package enum SRTPProfile: UInt8, Hashable, Sendable, CaseIterable {
     /// RFC 3711 with an 80-bit tag.
+    // swift-format-ignore: AlwaysUseLowerCamelCase
     case aesCM128HmacSHA1_80 = 0
     /// RFC 7714, 16-byte tag.
     case aeadAES128GCM = 1

@@ -31,7 +31,9 @@ package struct TransportAddress: Hashable, Sendable {
     }
 
     package var isLoopback: Bool {
-        isIPv4 ? (low >> 24) == 127 : (high == 0 && (low == 1 || (low >> 32 == 0xFFFF && (low & 0xFFFF_FFFF) >> 24 == 127)))
+        isIPv4
+            ? (low >> 24) == 127
+            : (high == 0 && (low == 1 || (low >> 32 == 0xFFFF && (low & 0xFFFF_FFFF) >> 24 == 127)))
     }
 
     package var isUnspecified: Bool { high == 0 && low == 0 }

@@ -4,6 +4,8 @@ package enum SDPLimits {
     package static let text = 65_536
     package static let lines = 4096
     package static let media = 64
+    /// Session-level attributes that every m-line takes over; each is read once more for each of them.
+    package static let inherited = 64
 }
 
 extension SessionDescription {
@@ -96,6 +98,11 @@ extension SessionDescription {
     private mutating func finish() throws(SDPError) {
         for attribute in attributes { try SessionDescription.check(attribute) }
         let inherited = attributes.filter { SessionDescription.inheritable.contains($0.name) }
+        guard inherited.count <= SDPLimits.inherited else {
+            throw SDPError(
+                line: inherited[SDPLimits.inherited].line,
+                reason: "the session may have \(SDPLimits.inherited) attributes at most that go for all m-lines")
+        }
         var mids: Set<String> = []
         for index in media.indices {
             for attribute in media[index].attributes {

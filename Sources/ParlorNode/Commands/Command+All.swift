@@ -1,7 +1,8 @@
 extension Command {
     /// In the order of `parlor --help`.
     static let all: [Command] = [
-        ServeCommand.command, TokenCommand.command, ServerAPICommands.rooms, ServerAPICommands.users, ServerAPICommands.kick,
+        ServeCommand.command, TokenCommand.command, ServerAPICommands.rooms, ServerAPICommands.users,
+        ServerAPICommands.kick,
         SDPCommands.publish, SDPCommands.play, VersionCommand.command,
     ]
 }

@@ -30,7 +30,7 @@ struct NodeClient: Sendable {
     ) async throws -> HTTPResponse {
         do {
             return try await http.request(method, url, headers: headers, body: body)
-        } catch where error.kind == .badURL {
+        } catch  where error.kind == .badURL {
             throw UsageError("--url: \(error)")
         } catch {
             throw CommandFailure("no answer from \(identity.url): \(error) (is the node running? see --url)")

@@ -50,7 +50,9 @@ struct PlainJoin: Sendable {
         let response = try await NodeClient(identity).send(
             "POST", base + path, headers: headers, body: Array(offer.text.utf8))
         guard response.status == 201 else { throw NodeClient.refusal(response) }
-        guard let location = response.headers["Location"] else { throw CommandFailure("the node's answer has no Location") }
+        guard let location = response.headers["Location"] else {
+            throw CommandFailure("the node's answer has no Location")
+        }
 
         let answer: [PlainAnswerLine?]
         do { answer = try PlainAnswerReader.read(response.text, for: offer) } catch {

@@ -27,12 +27,10 @@ enum SDPCommands {
         let request = try Request(context, command: "sdp publish", purpose: .publish)
         let result = try await request.join.run(lifetime: request.lifetime)
         guard !result.streams.isEmpty else { throw CommandFailure("the node took none of the codecs") }
-        let gstreamer = context.arguments.has("gst")
-        let arguments =
-            gstreamer ? try GStreamerCommand.publish(result.streams) : try FFmpegCommand.publish(result.streams)
-        let line = ShellLine.text(
-            arguments, breakingBefore: gstreamer ? GStreamerCommand.breaks : FFmpegCommand.breaks)
-        try report(result, arguments, line: line, file: nil, context)
+        let command =
+            context.arguments.has("gst")
+            ? try GStreamerCommand.publish(result.streams) : try FFmpegCommand.publish(result.streams)
+        try report(result, command, file: nil, context)
     }
 
     static let play = Command(
@@ -41,7 +39,8 @@ enum SDPCommands {
             options: [
                 OptionSpec("from", "USER", "Whose media (default: whoever publishes).", repeats: true),
                 OptionSpec("track", "ID", "Which track.", repeats: true),
-                OptionSpec("port", "N", "The first local UDP port; each m-line takes two (default: free ones from 5004)."),
+                OptionSpec(
+                    "port", "N", "The first local UDP port; each m-line takes two (default: free ones from 5004)."),
                 OptionSpec("out", "FILE", "The SDP file for FFmpeg (default: ROOM-USER.sdp). It holds keys."),
                 OptionSpec("record", "FILE", "Into a file rather than on the screen, such as room.mkv."),
             ] + common + SigningIdentity.options,
@@ -52,15 +51,11 @@ enum SDPCommands {
         guard !result.streams.isEmpty else { throw CommandFailure("the node took none of the codecs") }
         let record = context.arguments["record"]
         if context.arguments.has("gst") {
-            let arguments = try GStreamerCommand.play(result.streams, record: record)
-            let line = ShellLine.text(arguments, breakingBefore: GStreamerCommand.breaks)
-            try report(result, arguments, line: line, file: nil, context)
+            try report(result, try GStreamerCommand.play(result.streams, record: record), file: nil, context)
         } else {
             let file = context.arguments["out"] ?? "\(request.join.room)-\(request.join.user).sdp"
             try writeKeys(result.playerSDP, to: file)
-            let arguments = FFmpegCommand.play(file: file, record: record)
-            let line = ShellLine.text(arguments, breakingBefore: FFmpegCommand.breaks)
-            try report(result, arguments, line: line, file: file, context)
+            try report(result, FFmpegCommand.play(file: file, record: record), file: file, context)
         }
     }
 
@@ -96,7 +91,8 @@ enum SDPCommands {
             lifetime = try TokenCommand.lifetime(arguments["ttl"] ?? "3600")
             join = PlainJoin(
                 purpose: purpose, identity: try SigningIdentity(context), room: room, user: user,
-                lines: try Self.lines(arguments.all("codec"), purpose: purpose), profile: profile, picks: picks, port: port)
+                lines: try Self.lines(arguments.all("codec"), purpose: purpose), profile: profile, picks: picks,
+                port: port)
         }
 
         /// Sound first, then picture. Without a word about a kind, a player takes what the room has, and a publisher sends both.
@@ -137,21 +133,22 @@ enum SDPCommands {
     }
 
     private static func report(
-        _ result: PlainJoin.Result, _ arguments: [String], line: String, file: String?, _ context: Command.Context
+        _ result: PlainJoin.Result, _ command: ToolCommand, file: String?, _ context: Command.Context
     ) throws {
         if context.arguments.has("json") {
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-            let report = Report(command: arguments, location: result.location, token: result.token, sdp: file)
+            let report = Report(command: command.arguments, location: result.location, token: result.token, sdp: file)
             context.console.print(String(decoding: try encoder.encode(report), as: UTF8.self))
             return
         }
-        context.console.print(line)
+        context.console.print(command.text)
         if let file { context.console.note("# The description is in \(file). It holds keys.") }
         context.console.note("# To end the leg:")
         context.console.note(
             "#   curl -X DELETE -H "
-                + ShellLine.quoted("Authorization: Bearer \(result.token)") + " " + ShellLine.quoted(result.location))
+                + ToolCommand.quoted("Authorization: Bearer \(result.token)") + " "
+                + ToolCommand.quoted(result.location))
     }
 
     /// Only the owner may read it.

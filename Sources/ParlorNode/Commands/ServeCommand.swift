@@ -7,7 +7,8 @@ enum ServeCommand {
             ["serve"], "Run a node.",
             options: [
                 OptionSpec(
-                    "dev", nil, "Nothing to configure: loopback, app demo, key devkey, secret devsecret, plain legs allowed."),
+                    "dev", nil,
+                    "Nothing to configure: loopback, app demo, key devkey, secret devsecret, plain legs allowed."),
                 OptionSpec("config", "FILE", "The configuration, YAML (also PARLOR_CONFIG)."),
             ] + keyOptions,
             notes: [
@@ -33,7 +34,8 @@ enum ServeCommand {
         let defaults = NodeConfiguration()
         return ConfigurationKey<NodeConfiguration>.all.map { key in
             OptionSpec(
-                key.flagName, key.placeholder, "\(key.meaning) [\(key.show(defaults))]", group: "Configuration [default]")
+                key.flagName, key.placeholder, "\(key.meaning) [\(key.show(defaults))]",
+                group: "Configuration [default]")
         }
     }
 

@@ -33,7 +33,9 @@ struct SigningIdentity: Sendable {
                 machine: .init(cores: 1))
             apps = loaded.configuration.apps
             let listen = loaded.configuration.http.listen
-            let host = listen.isUnspecified ? (listen.isIPv4 ? "127.0.0.1" : "[::1]") : (listen.isIPv4 ? listen.host : "[\(listen.host)]")
+            let host =
+                listen.isUnspecified
+                ? (listen.isIPv4 ? "127.0.0.1" : "[::1]") : (listen.isIPv4 ? listen.host : "[\(listen.host)]")
             url = "http://\(host):\(listen.port)"
         }
         if let given = given("url") { url = given }
@@ -50,20 +52,24 @@ struct SigningIdentity: Sendable {
                 chosen = apps.first { $0.id == name }
                 guard chosen != nil else {
                     let known = apps.map(\.id).joined(separator: ", ")
-                    throw UsageError("no keys for app \"\(name)\" (known: \(known)); give --key and --secret, or --config")
+                    throw UsageError(
+                        "no keys for app \"\(name)\" (known: \(known)); give --key and --secret, or --config")
                 }
             } else {
                 chosen = apps.count == 1 ? apps.first : nil
             }
             guard let chosen else {
-                throw UsageError("the configuration has several apps; choose with --app: \(apps.map(\.id).joined(separator: ", "))")
+                throw UsageError(
+                    "the configuration has several apps; choose with --app: \(apps.map(\.id).joined(separator: ", "))")
             }
             app = chosen.id
             key = AccessKey(id: chosen.accessKey, secret: chosen.secret)
         case (nil, _): throw UsageError("--secret needs --key too")
         case (_, nil): throw UsageError("--key needs --secret too")
         }
-        guard Names.isAppID(app) else { throw UsageError("\"\(app)\" is not an app's id; 1 to 64 of A-Z, a-z, 0-9, - and _") }
+        guard Names.isAppID(app) else {
+            throw UsageError("\"\(app)\" is not an app's id; 1 to 64 of A-Z, a-z, 0-9, - and _")
+        }
         guard !key.id.isEmpty, !key.id.contains(":") else { throw UsageError("\"\(key.id)\" is not an access key") }
     }
 
@@ -95,8 +101,11 @@ enum NameArgument {
     }
 
     /// An option that must be given.
-    static func required(_ name: String, _ arguments: ParsedArguments, of command: String) throws(UsageError) -> String {
-        guard let value = arguments[name] else { throw UsageError("\(command) needs --\(name) (see \(command) --help)") }
+    static func required(_ name: String, _ arguments: ParsedArguments, of command: String) throws(UsageError) -> String
+    {
+        guard let value = arguments[name] else {
+            throw UsageError("\(command) needs --\(name) (see \(command) --help)")
+        }
         return value
     }
 }

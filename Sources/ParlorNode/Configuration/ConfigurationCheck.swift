@@ -66,7 +66,9 @@ struct ConfigurationCheck {
     private func addressProblems() -> [ConfigurationProblem] {
         var problems = foreign("http.listen", [configuration.http.listen])
         problems += foreign("media.listen", configuration.media.listen ?? [])
-        guard let announce = configuration.media.announce, let listen = configuration.media.listen else { return problems }
+        guard let announce = configuration.media.announce, let listen = configuration.media.listen else {
+            return problems
+        }
         for address in announce where !listen.contains(where: { $0.isIPv4 == address.isIPv4 }) {
             let family = address.isIPv4 ? "IPv4" : "IPv6"
             problems.append(
@@ -107,7 +109,8 @@ struct ConfigurationCheck {
             let origin = origins["apps[\(index)]"] ?? origins["apps"] ?? .builtIn
             if let before = ids.updateValue(index, forKey: app.id) {
                 problems.append(
-                    ConfigurationProblem(origin, key: "apps[\(index)].id", "\"\(app.id)\" is the id of apps[\(before)] too"))
+                    ConfigurationProblem(
+                        origin, key: "apps[\(index)].id", "\"\(app.id)\" is the id of apps[\(before)] too"))
             }
             if let before = secrets[app.accessKey], before.secret != app.secret {
                 problems.append(

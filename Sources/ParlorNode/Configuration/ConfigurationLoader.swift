@@ -20,6 +20,11 @@ package struct ConfigurationLoader {
         /// By key path; a key that is missing has its built-in value.
         package var origins: [String: ConfigurationOrigin]
 
+        package init(configuration: NodeConfiguration, origins: [String: ConfigurationOrigin]) {
+            self.configuration = configuration
+            self.origins = origins
+        }
+
         package func origin(of key: String) -> ConfigurationOrigin { origins[key] ?? .builtIn }
     }
 

@@ -12,20 +12,22 @@ package enum NearestName {
         return best?.name
     }
 
-    /// Insertions, removals and replacements from one to the other (Levenshtein).
+    /// Insertions, removals, replacements and swaps of neighbours from one to the other (optimal string alignment).
     package static func distance(_ a: String, _ b: String) -> Int {
         let a = Array(a.prefix(64))
         let b = Array(b.prefix(64))
-        var row = Array(0...b.count)
+        var twoBack = [Int](repeating: 0, count: b.count + 1)
+        var previous = Array(0...b.count)
         for i in a.indices {
-            var diagonal = row[0]
-            row[0] = i + 1
+            var row = [i + 1]
             for j in b.indices {
-                let replaced = diagonal + (a[i] == b[j] ? 0 : 1)
-                diagonal = row[j + 1]
-                row[j + 1] = min(replaced, row[j] + 1, row[j + 1] + 1)
+                var best = min(previous[j] + (a[i] == b[j] ? 0 : 1), row[j] + 1, previous[j + 1] + 1)
+                if i > 0, j > 0, a[i] == b[j - 1], a[i - 1] == b[j] { best = min(best, twoBack[j - 1] + 1) }
+                row.append(best)
             }
+            twoBack = previous
+            previous = row
         }
-        return row[b.count]
+        return previous[b.count]
     }
 }

@@ -12,7 +12,7 @@ enum MachineAddresses {
         var next = list
         while let entry = next {
             next = entry.pointee.ifa_next
-            guard entry.pointee.ifa_flags & UInt32(IFF_UP.rawValue) != 0, let name = entry.pointee.ifa_addr else { continue }
+            guard entry.pointee.ifa_flags & UInt32(IFF_UP) != 0, let name = entry.pointee.ifa_addr else { continue }
             let bytes: UnsafeRawBufferPointer
             switch Int32(name.pointee.sa_family) {
             case AF_INET: bytes = UnsafeRawBufferPointer(start: name, count: MemoryLayout<sockaddr_in>.size)
@@ -39,7 +39,8 @@ enum SocketName {
         switch Int32(bytes.loadUnaligned(as: sa_family_t.self)) {
         case AF_INET:
             let name = bytes.loadUnaligned(as: sockaddr_in.self)
-            return TransportAddress(ipv4: UInt32(bigEndian: name.sin_addr.s_addr), port: UInt16(bigEndian: name.sin_port))
+            return TransportAddress(
+                ipv4: UInt32(bigEndian: name.sin_addr.s_addr), port: UInt16(bigEndian: name.sin_port))
         case AF_INET6 where bytes.count >= MemoryLayout<sockaddr_in6>.size:
             let name = bytes.loadUnaligned(as: sockaddr_in6.self)
             return withUnsafeBytes(of: name.sin6_addr) { ip in

@@ -1,6 +1,6 @@
 import Foundation
 import MediaEngine
-import MediaWire
+package import MediaWire
 import RoomControl
 import RoomService
 import WebTransport

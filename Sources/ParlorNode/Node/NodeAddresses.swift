@@ -34,7 +34,8 @@ package struct NodeAddresses: Sendable, Equatable {
         }
         if announced.allSatisfy(\.isLoopback), listen.contains(where: { !$0.isLoopback }) {
             warnings.append(
-                "no address but loopback is announced: clients on other machines cannot send media here (see media.announce)")
+                "no address but loopback is announced: clients on other machines cannot send media here (see media.announce)"
+            )
         }
     }
 }

@@ -9,35 +9,38 @@ package enum FFmpegCommand {
     private static let packetSize = "1200"
 
     /// Sends the test picture and the test tone along the streams.
-    package static func publish(_ streams: [PlainStream]) throws(ToolLimit) -> [String] {
-        var arguments = ["ffmpeg", "-hide_banner", "-loglevel", "warning"]
+    package static func publish(_ streams: [PlainStream]) throws(ToolLimit) -> ToolCommand {
+        var groups = [["ffmpeg", "-hide_banner", "-loglevel", "warning"]]
         for stream in streams {
             // -re: in real time, as a camera would.
-            arguments += ["-re", "-f", "lavfi", "-i"]
-            arguments += [
+            let source =
                 stream.codec.kind == .video
-                    ? "testsrc2=size=640x360:rate=30" : "sine=frequency=440:sample_rate=48000",
-            ]
+                ? "testsrc2=size=640x360:rate=30" : "sine=frequency=440:sample_rate=48000"
+            groups.append(["-re", "-f", "lavfi", "-i", source])
         }
         for (index, stream) in streams.enumerated() {
             guard stream.key.profile == .aesCM128HmacSHA1_80 else {
                 throw ToolLimit(description: "FFmpeg knows no \(stream.key.profile.name); use --profile cm, or --gst")
             }
-            arguments += ["-map", "\(index):\(stream.codec.kind == .video ? "v" : "a")"]
-            arguments += try encoder(stream.codec)
-            arguments += ["-payload_type", "\(stream.payloadType)", "-ssrc", "\(Int32(bitPattern: stream.ssrc))"]
-            arguments += ["-srtp_out_suite", stream.key.profile.name]
-            arguments += ["-srtp_out_params", Base64.encode(stream.key.key + stream.key.salt)]
-            arguments += ["-f", "rtp", "srtp://\(stream.rtp)?rtcpport=\(stream.rtcp.port)&pkt_size=\(packetSize)"]
+            groups.append(
+                ["-map", "\(index):\(stream.codec.kind == .video ? "v" : "a")"] + (try encoder(stream.codec)))
+            // The option is a signed number.
+            let ssrc = Int32(bitPattern: stream.ssrc)
+            groups.append(["-payload_type", "\(stream.payloadType)", "-ssrc", "\(ssrc)"])
+            let key = Base64.encode(stream.key.key + stream.key.salt)
+            groups.append(["-srtp_out_suite", stream.key.profile.name, "-srtp_out_params", key])
+            groups.append(
+                ["-f", "rtp", "srtp://\(stream.rtp)?rtcpport=\(stream.rtcp.port)&pkt_size=\(packetSize)"])
         }
-        return arguments
+        return ToolCommand(groups)
     }
 
-    /// Shows what the description in the file says. FFmpeg itself (rather than ffplay) with `record`.
-    package static func play(file: String, record: String?) -> [String] {
-        let input = ["-hide_banner", "-protocol_whitelist", "file,rtp,srtp,udp", "-i", file]
-        guard let record else { return ["ffplay"] + input }
-        return ["ffmpeg"] + input + ["-c", "copy", record]
+    /// Shows what the description in the file says, or writes it to a file as it comes.
+    package static func play(file: String, record: String?) -> ToolCommand {
+        let input = ["-protocol_whitelist", "file,rtp,srtp,udp", "-i", file]
+        guard let record else { return ToolCommand([["ffplay", "-hide_banner"] + input]) }
+        // Its VP9 depacketizer marks no key frames, so copying would wait for one for ever; the node begins with one anyway.
+        return ToolCommand([["ffmpeg", "-hide_banner"] + input, ["-c", "copy", "-copyinkf", record]])
     }
 
     private static func encoder(_ codec: Codec) throws(ToolLimit) -> [String] {
@@ -58,7 +61,4 @@ package enum FFmpegCommand {
         case .av1: throw ToolLimit(description: "FFmpeg 5.1 cannot send AV1 by RTP")
         }
     }
-
-    /// Where a printed line is broken.
-    package static let breaks: Set<String> = ["-re", "-map", "-srtp_out_suite", "-f", "-protocol_whitelist"]
 }

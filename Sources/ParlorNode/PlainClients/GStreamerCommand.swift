@@ -3,58 +3,61 @@ import MediaWire
 /// Pipelines for gst-launch-1.0 (GStreamer 1.22) for plain SRTP legs: all three profiles, RTCP on a port of its own.
 package enum GStreamerCommand {
     /// Sends the test picture and the test tone along the streams.
-    package static func publish(_ streams: [PlainStream]) throws(ToolLimit) -> [String] {
-        var arguments = ["gst-launch-1.0", "rtpbin", "name=bin"]
+    package static func publish(_ streams: [PlainStream]) throws(ToolLimit) -> ToolCommand {
+        var groups = [["gst-launch-1.0", "rtpbin", "name=bin"]]
         for (index, stream) in streams.enumerated() {
-            arguments += try source(stream)
-            arguments += ["!", "bin.send_rtp_sink_\(index)"]
-            arguments += ["bin.send_rtp_src_\(index)", "!", "srtpenc", "name=seal\(index)"]
-            arguments += sealing(stream.key)
-            arguments += ["!"] + sink(stream.rtp)
-            arguments += ["bin.send_rtcp_src_\(index)", "!", "seal\(index).rtcp_sink_0"]
+            groups += try source(stream)
+            groups[groups.count - 1] += ["!", "bin.send_rtp_sink_\(index)"]
+            groups.append(["bin.send_rtp_src_\(index)", "!", "srtpenc", "name=seal\(index)"] + sealing(stream.key))
+            groups.append(["!"] + sink(stream.rtp))
+            groups.append(["bin.send_rtcp_src_\(index)", "!", "seal\(index).rtcp_sink_0"])
             // Reports must not wait for the pipeline to play, nor be held for their time.
-            arguments += ["seal\(index).rtcp_src_0", "!"] + sink(stream.rtcp) + ["sync=false", "async=false"]
+            groups.append(
+                ["seal\(index).rtcp_src_0", "!"] + sink(stream.rtcp) + ["sync=false", "async=false"])
         }
-        return arguments
+        return ToolCommand(groups)
     }
 
     /// Plays the streams: on screen and loudspeaker, or into a Matroska file with `record`.
-    package static func play(_ streams: [PlainStream], record: String?) throws(ToolLimit) -> [String] {
-        var arguments = ["gst-launch-1.0", "-e", "rtpbin", "name=bin", "latency=200"]
-        if let record {
-            arguments += ["matroskamux", "name=mux", "!", "filesink", "location=\(record)"]
-        }
+    package static func play(_ streams: [PlainStream], record: String?) throws(ToolLimit) -> ToolCommand {
+        // -e: an interrupt lets the file be finished.
+        var groups = [["gst-launch-1.0", "-e", "rtpbin", "name=bin", "latency=200"]]
+        if let record { groups.append(["matroskamux", "name=mux", "!", "filesink", "location=\(record)"]) }
         for (index, stream) in streams.enumerated() {
             let receive = ["udpsrc", "address=\(stream.rtp.host)"]
-            arguments += receive + ["port=\(stream.rtp.port)", "caps=\(capabilities(stream, rtcp: false))"]
-            arguments += ["!", "srtpdec", "name=open\(index)", "!", "bin.recv_rtp_sink_\(index)"]
-            arguments += receive + ["port=\(stream.rtcp.port)", "caps=\(capabilities(stream, rtcp: true))"]
-            arguments += ["!", "open\(index).rtcp_sink", "open\(index).rtcp_src", "!", "bin.recv_rtcp_sink_\(index)"]
+            groups.append(receive + ["port=\(stream.rtp.port)", "caps=\(capabilities(stream, rtcp: false))"])
+            groups.append(["!", "srtpdec", "name=open\(index)", "!", "bin.recv_rtp_sink_\(index)"])
+            groups.append(receive + ["port=\(stream.rtcp.port)", "caps=\(capabilities(stream, rtcp: true))"])
+            groups.append(
+                ["!", "open\(index).rtcp_sink", "open\(index).rtcp_src", "!", "bin.recv_rtcp_sink_\(index)"])
             // rtpbin makes this pad when it knows the stream: session, SSRC, payload type.
-            arguments += ["bin.recv_rtp_src_\(index)_\(stream.ssrc)_\(stream.payloadType)", "!", "queue", "!"]
-            arguments += try sinkChain(stream.codec, recording: record != nil)
+            groups.append(
+                ["bin.recv_rtp_src_\(index)_\(stream.ssrc)_\(stream.payloadType)", "!", "queue", "!"]
+                    + (try sinkChain(stream.codec, recording: record != nil)))
         }
-        return arguments
+        return ToolCommand(groups)
     }
 
-    private static func source(_ stream: PlainStream) throws(ToolLimit) -> [String] {
+    private static func source(_ stream: PlainStream) throws(ToolLimit) -> [[String]] {
         let picture = [
-            "videotestsrc", "is-live=true", "pattern=ball", "!", "video/x-raw,width=640,height=360,framerate=30/1", "!",
+            "videotestsrc", "is-live=true", "pattern=ball", "!", "video/x-raw,width=640,height=360,framerate=30/1",
         ]
         let payload = ["pt=\(stream.payloadType)", "ssrc=\(stream.ssrc)", "mtu=1200"]
+        let vpx = ["deadline=1", "cpu-used=8", "target-bitrate=1000000", "keyframe-max-dist=60", "!"]
         switch stream.codec {
         case .opus:
-            return ["audiotestsrc", "is-live=true", "freq=440", "!", "audioconvert", "!", "audioresample", "!"]
-                + ["opusenc", "bitrate=64000", "!", "rtpopuspay"] + payload
-        case .vp8:
-            return picture + ["vp8enc", "deadline=1", "cpu-used=8", "target-bitrate=1000000", "keyframe-max-dist=60", "!"]
-                + ["rtpvp8pay", "picture-id-mode=15-bit"] + payload
-        case .vp9:
-            return picture + ["vp9enc", "deadline=1", "cpu-used=8", "target-bitrate=1000000", "keyframe-max-dist=60", "!"]
-                + ["rtpvp9pay", "picture-id-mode=15-bit"] + payload
+            return [
+                ["audiotestsrc", "is-live=true", "freq=440", "!", "audioconvert", "!", "audioresample"],
+                ["!", "opusenc", "bitrate=64000", "!", "rtpopuspay"] + payload,
+            ]
+        case .vp8: return [picture, ["!", "vp8enc"] + vpx + ["rtpvp8pay", "picture-id-mode=15-bit"] + payload]
+        case .vp9: return [picture, ["!", "vp9enc"] + vpx + ["rtpvp9pay", "picture-id-mode=15-bit"] + payload]
         case .h264:
-            return picture + ["openh264enc", "bitrate=1000000", "gop-size=60", "!", "h264parse", "config-interval=-1", "!"]
-                + ["rtph264pay", "aggregate-mode=zero-latency"] + payload
+            return [
+                picture,
+                ["!", "openh264enc", "bitrate=1000000", "gop-size=60", "!", "h264parse", "config-interval=-1"],
+                ["!", "rtph264pay", "aggregate-mode=zero-latency"] + payload,
+            ]
         case .av1: throw ToolLimit(description: "GStreamer 1.22 cannot send AV1 by RTP")
         }
     }
@@ -62,7 +65,8 @@ package enum GStreamerCommand {
     private static func sinkChain(_ codec: Codec, recording: Bool) throws(ToolLimit) -> [String] {
         switch (codec, recording) {
         case (.opus, true): ["rtpopusdepay", "!", "opusparse", "!", "mux."]
-        case (.opus, false): ["rtpopusdepay", "!", "opusdec", "!", "audioconvert", "!", "audioresample", "!", "autoaudiosink"]
+        case (.opus, false):
+            ["rtpopusdepay", "!", "opusdec", "!", "audioconvert", "!", "audioresample", "!", "autoaudiosink"]
         case (.vp8, true): ["rtpvp8depay", "!", "mux."]
         case (.vp8, false): ["rtpvp8depay", "!", "vp8dec", "!", "videoconvert", "!", "autovideosink"]
         case (.vp9, true): ["rtpvp9depay", "!", "mux."]
@@ -80,7 +84,10 @@ package enum GStreamerCommand {
     private static func sealing(_ key: SRTPMasterKey) -> [String] {
         let (cipher, authentication) = names(key.profile)
         return ["key=\(hex(key))"]
-            + ["rtp-cipher=\(cipher)", "rtp-auth=\(authentication)", "rtcp-cipher=\(cipher)", "rtcp-auth=\(authentication)"]
+            + [
+                "rtp-cipher=\(cipher)", "rtp-auth=\(authentication)", "rtcp-cipher=\(cipher)",
+                "rtcp-auth=\(authentication)",
+            ]
     }
 
     private static func capabilities(_ stream: PlainStream, rtcp: Bool) -> String {
@@ -107,10 +114,4 @@ package enum GStreamerCommand {
             return byte < 16 ? "0" + digits : digits
         }.joined()
     }
-
-    /// Where a printed line is broken.
-    package static let breaks: Set<String> = [
-        "rtpbin", "videotestsrc", "audiotestsrc", "udpsrc", "srtpenc", "matroskamux", "rtpopuspay", "rtpvp8pay",
-        "rtpvp9pay", "rtph264pay",
-    ]
 }

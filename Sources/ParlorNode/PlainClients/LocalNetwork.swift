@@ -21,7 +21,8 @@ enum LocalNetwork {
         var next = list
         while let entry = next {
             next = entry.pointee.ai_next
-            let descriptor = socket(entry.pointee.ai_family, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+            let descriptor = socket(
+                entry.pointee.ai_family, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
             guard descriptor >= 0 else { continue }
             defer { close(descriptor) }
             // The whole attempt is bounded: SO_SNDTIMEO bounds connect on Linux.
@@ -39,7 +40,9 @@ enum LocalNetwork {
     }
 
     /// So many pairs of free UDP ports at the address, each an even one and the next: from the given one on.
-    static func freePairs(_ count: Int, at address: TransportAddress, from first: UInt16) throws(CommandFailure) -> [UInt16] {
+    static func freePairs(_ count: Int, at address: TransportAddress, from first: UInt16) throws(CommandFailure)
+        -> [UInt16]
+    {
         var found: [UInt16] = []
         var port = Int(first) + Int(first) % 2
         while found.count < count, port + 1 <= 65535 {

@@ -13,7 +13,8 @@ package struct PlainStream: Hashable, Sendable {
     package var rtcp: TransportAddress
 
     package init(
-        codec: Codec, payloadType: UInt8, ssrc: UInt32, key: SRTPMasterKey, rtp: TransportAddress, rtcp: TransportAddress
+        codec: Codec, payloadType: UInt8, ssrc: UInt32, key: SRTPMasterKey, rtp: TransportAddress,
+        rtcp: TransportAddress
     ) {
         self.codec = codec
         self.payloadType = payloadType
@@ -27,29 +28,4 @@ package struct PlainStream: Hashable, Sendable {
 /// Why a tool cannot do what was asked.
 package struct ToolLimit: Error, CustomStringConvertible {
     package var description: String
-}
-
-/// Writes a command for a shell.
-package enum ShellLine {
-    /// One line, or several with a backslash at their ends, broken before each argument that is in `breaks`.
-    package static func text(_ arguments: [String], breakingBefore breaks: Set<String> = []) -> String {
-        var text = ""
-        for (index, argument) in arguments.enumerated() {
-            if index > 0 { text += breaks.contains(argument) ? " \\\n  " : " " }
-            text += quoted(argument)
-        }
-        return text
-    }
-
-    /// In single quotes unless nothing in it is special to a shell.
-    package static func quoted(_ argument: String) -> String {
-        let plain = argument.utf8.allSatisfy { byte in
-            switch byte {
-            case 48...57, 65...90, 97...122: true
-            default: "-_./:=,@%+[]".utf8.contains(byte)
-            }
-        }
-        if plain, !argument.isEmpty, !argument.contains("[") { return argument }
-        return "'" + argument.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
-    }
 }

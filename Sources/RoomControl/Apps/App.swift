@@ -30,9 +30,6 @@ package struct AppSettings: Hashable, Sendable {
     package var legTimeout = MediaDuration.seconds(30)
     /// A receiving leg of which nothing was heard for so long is gone.
     package var legLease = MediaDuration.seconds(3600)
-    /// A port-unreachable message ends a receiving leg only when the leg is older than this: its player may start
-    /// some seconds after the answer.
-    package var unreachableGrace = MediaDuration.seconds(30)
 
     package init() {}
 }

@@ -41,17 +41,8 @@ package struct PlayLine: Sendable {
     package var mid: String?
     package var extensions: [HeaderExtensionMapping]
     package var ssrc: UInt32
-    /// 0...32767 (RFC 3711, section 3.3.1).
-    package var firstSequence: UInt16
-    package var timestampOffset: UInt32
 
-    /// The first subscription has these numbers; a later one must not (see `subscription`).
-    private var isUsed = false
-
-    init(
-        index: Int, line: PlainOffer.AcceptedLine, transport: TransportID, ssrc: UInt32, firstSequence: UInt16,
-        timestampOffset: UInt32
-    ) {
+    init(index: Int, line: PlainOffer.AcceptedLine, transport: TransportID, ssrc: UInt32) {
         self.index = index
         kind = line.kind
         self.transport = transport
@@ -59,35 +50,13 @@ package struct PlayLine: Sendable {
         mid = line.mid
         extensions = line.extensions.map(\.mapping)
         self.ssrc = ssrc
-        self.firstSequence = firstSequence
-        self.timestampOffset = timestampOffset
-    }
-
-    /// The subscription that brings a track of that codec here; `nil` if the client cannot play it.
-    ///
-    /// A second subscription on the same line gets a fresh SSRC: under one key, a packet index of an SSRC must never be
-    /// sealed twice (RFC 3711, section 9.1; RFC 7714, section 8.1), and a subscription counts its packets from the start.
-    package mutating func subscription(
-        _ id: SubscriptionID, to track: TrackID, codec: Codec, using random: inout some RandomNumberGenerator
-    ) -> SubscriptionSpec? {
-        guard let choice = codecs.first(where: { $0.codec == codec }) else { return nil }
-        if isUsed {
-            ssrc = SSRCPool.draw(besides: [ssrc], using: &random)
-            firstSequence = UInt16.random(in: 0...32767, using: &random)
-            timestampOffset = UInt32.random(in: 0...UInt32.max, using: &random)
-        }
-        isUsed = true
-        return SubscriptionSpec(
-            id: id, track: track, transport: transport, ssrc: ssrc, payloadType: choice.payloadType,
-            firstSequence: firstSequence, timestampOffset: timestampOffset, extensions: extensions, mid: mid,
-            feedback: choice.feedback)
     }
 }
 
 /// Random SSRCs (RFC 3550, section 8.1).
-enum SSRCPool {
+package enum SSRCPool {
     /// One that is neither 0 nor taken.
-    static func draw(besides taken: Set<UInt32>, using random: inout some RandomNumberGenerator) -> UInt32 {
+    package static func draw(besides taken: Set<UInt32>, using random: inout some RandomNumberGenerator) -> UInt32 {
         while true {
             let ssrc = UInt32.random(in: 1...UInt32.max, using: &random)
             if !taken.contains(ssrc) { return ssrc }
@@ -140,10 +109,7 @@ extension PlainAnswer {
                         extensions: line.extensions.map(\.mapping), feedback: choice.feedback))
             case .play:
                 playLines.append(
-                    PlayLine(
-                        index: index, line: line, transport: transport, ssrc: freshSSRC(&random),
-                        firstSequence: UInt16.random(in: 0...32767, using: &random),
-                        timestampOffset: UInt32.random(in: 0...UInt32.max, using: &random)))
+                    PlayLine(index: index, line: line, transport: transport, ssrc: freshSSRC(&random)))
             }
         }
 

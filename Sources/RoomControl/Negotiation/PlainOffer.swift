@@ -57,6 +57,13 @@ package struct PlainOffer: Sendable {
         /// Parameters that the answer repeats; empty: none.
         package var parameters: String
         package var feedback: FeedbackSet
+
+        package init(codec: Codec, payloadType: UInt8, parameters: String, feedback: FeedbackSet) {
+            self.codec = codec
+            self.payloadType = payloadType
+            self.parameters = parameters
+            self.feedback = feedback
+        }
     }
 
     package struct OfferedExtension: Hashable, Sendable {

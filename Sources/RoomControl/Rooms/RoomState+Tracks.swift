@@ -96,12 +96,12 @@ extension RoomState {
             let subscription = SubscriptionID(nextNumber())
             let spec = SubscriptionSpec(
                 id: subscription, track: track.id, transport: leg.transports[line.plan.transport].id,
-                ssrc: freshSSRC(for: line, of: &leg), payloadType: format.payloadType,
-                firstSequence: firstSequence(line), timestampOffset: UInt32(truncatingIfNeeded: random.next()),
+                ssrc: ssrc(ofLine: index, of: &leg), payloadType: format.payloadType,
+                firstSequence: UInt16(truncatingIfNeeded: random.next()) & 0x7FFF,
+                timestampOffset: UInt32(truncatingIfNeeded: random.next()),
                 extensions: line.plan.extensions, mid: line.plan.mid, feedback: format.feedback)
             leg.lines[index].feed = Feed(subscription: subscription, track: track.id)
             leg.lines[index].lastUser = track.user
-            leg.lines[index].wasFed = true
             effects.append(.post(.subscribe(spec)))
         }
         legs[id] = leg
@@ -133,22 +133,18 @@ extension RoomState {
             ?? tracks.first(where: isPossible)
     }
 
-    /// An SSRC that this leg never used: a second stream under one key and SSRC would reuse key stream (RFC 3711,
-    /// section 9.1).
-    private mutating func freshSSRC(for line: Line, of leg: inout Leg) -> UInt32 {
-        if let promised = line.plan.promisedSSRC, leg.usedSSRCs.insert(promised).inserted { return promised }
-        while true {
-            let ssrc = UInt32(truncatingIfNeeded: random.next())
-            let isPromised = leg.lines.contains { $0.plan.promisedSSRC == ssrc }
-            if ssrc != 0, !isPromised, leg.usedSSRCs.insert(ssrc).inserted { return ssrc }
+    /// A line keeps its SSRC for the leg's life, whatever it carries: the media plane goes on in the same numbers, so that a player
+    /// with one rollover counter and one decoder never notices that a publisher came back.
+    private mutating func ssrc(ofLine index: Int, of leg: inout Leg) -> UInt32 {
+        if let ssrc = leg.lines[index].ssrc { return ssrc }
+        var ssrc = leg.lines[index].plan.promisedSSRC ?? 0
+        while ssrc == 0 {
+            let drawn = UInt32(truncatingIfNeeded: random.next())
+            let isTaken = leg.lines.contains { $0.ssrc == drawn || $0.plan.promisedSSRC == drawn }
+            if !isTaken, !leg.localSSRCs.contains(drawn) { ssrc = drawn }
         }
-    }
-
-    /// In the lower half, so that the rollover counter is 0 for certain. A line's second stream begins at the top of it:
-    /// a receiver that keeps one rollover counter for all SSRCs, as FFmpeg does, then sees no wrap, wherever the first
-    /// stream was in its first round.
-    private mutating func firstSequence(_ line: Line) -> UInt16 {
-        line.wasFed ? 32767 : UInt16(truncatingIfNeeded: random.next()) & 0x7FFF
+        leg.lines[index].ssrc = ssrc
+        return ssrc
     }
 }
 
@@ -216,12 +212,11 @@ extension RoomState {
         drop(legID, .silent, now: now, effects: &effects)
     }
 
-    /// A receiving leg is gone when nobody listens at any address that we send to.
+    /// A receiving leg is gone when nobody listens at any address that we send to. The media plane reports that only after
+    /// some seconds of refusals: a player may open its ports a little after it was told them.
     private mutating func unreachable(_ id: TransportID, now: MediaTime, effects: inout [RoomEffect]) {
         update(id) { $0.isUnreachable = true }
-        guard let legID = legOfTransport[id], let leg = legs[legID], leg.kind == .receiving,
-            now >= leg.startedAt + settings.unreachableGrace
-        else { return }
+        guard let legID = legOfTransport[id], let leg = legs[legID], leg.kind == .receiving else { return }
         let served = Set(leg.lines.filter { $0.feed != nil }.map(\.plan.transport))
         let isGone = leg.transports.indices.allSatisfy { leg.transports[$0].isUnreachable || !served.contains($0) }
         if isGone { drop(legID, .unreachable, now: now, effects: &effects) }

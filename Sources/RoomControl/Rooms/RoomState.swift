@@ -53,13 +53,12 @@ package struct RoomState: Sendable {
         let kind: LegKind
         let user: String
         let order: UInt32
-        let startedAt: MediaTime
         var transports: [Transport]
         var lines: [Line]
         /// Receiving legs only.
         var leaseEnd: MediaTime?
-        /// Every SSRC that we ever sent under on this leg: one is never used again under the same key.
-        var usedSSRCs: Set<UInt32>
+        /// Under which our reports leave.
+        let localSSRCs: Set<UInt32>
     }
 
     struct Transport: Sendable {
@@ -80,7 +79,8 @@ package struct RoomState: Sendable {
         var feed: Feed?
         /// Whose track the line had last: preferred when that user publishes again.
         var lastUser: String?
-        var wasFed = false
+        /// Under which a receiving line is sent to; drawn with its first track.
+        var ssrc: UInt32?
     }
 
     struct Feed: Hashable, Sendable {
@@ -170,9 +170,9 @@ extension RoomState {
         }
         let order = lastNumber
         var leg = Leg(
-            kind: plan.kind, user: user, order: order, startedAt: now, transports: [], lines: [],
+            kind: plan.kind, user: user, order: order, transports: [], lines: [],
             leaseEnd: plan.kind == .receiving ? now + settings.legLease : nil,
-            usedSSRCs: Set(plan.transports.map(\.localSSRC)))
+            localSSRCs: Set(plan.transports.map(\.localSSRC)))
         effects.append(.notice(.legStarted(user: user, plan.kind)))
         for transport in plan.transports {
             let number = TransportID(nextNumber())

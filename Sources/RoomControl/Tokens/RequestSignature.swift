@@ -53,7 +53,8 @@ package enum RequestSignature {
         guard accepted else { throw .wrong }
         for header in request.qiniuHeaders where header.name.lowercased() == "x-qiniu-date" {
             guard let date = seconds(ofBasicDate: header.value) else { throw .malformedDate }
-            guard abs(unixTime.subtractingReportingOverflow(date).partialValue) <= dateTolerance else { throw .stale }
+            let distance = unixTime.subtractingReportingOverflow(date).partialValue.magnitude
+            guard distance <= dateTolerance else { throw .stale }
         }
         return key
     }

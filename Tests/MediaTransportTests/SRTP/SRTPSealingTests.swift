@@ -5,8 +5,8 @@ import Testing
 
 /// All backends give the bytes that libsrtp2 gives.
 @Suite struct SRTPSealingTests {
-    /// 2400 packets across a rollover: from counter 0 to 1, and from 1 to 2.
-    @Test(arguments: SRTPProfile.allCases, [UInt64(0xFC00), 0x1_FC00])
+    /// 2400 packets across a rollover: from counter 0 to 1, from 1 to 2, and one that turns every byte of the counter.
+    @Test(arguments: SRTPProfile.allCases, [UInt64(0xFC00), 0x1_FC00, 0x12FF_FFFF_FC00])
     func sealsAsLibsrtpDoesOverARollover(profile: SRTPProfile, first: UInt64) throws {
         let seed = 0xC0FFEE + first + UInt64(profile.rawValue)
         var random = SeededRandom(seed: seed)

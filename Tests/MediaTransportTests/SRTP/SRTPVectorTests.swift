@@ -131,13 +131,25 @@ import Testing
         #expect(Array(packet.prefix(Self.rtcp.count)) == Self.rtcp)
     }
 
-    /// RFC 7714, section 17.3: authenticated but not encrypted. We never agree to that.
+    /// RFC 7714, section 17.3: authenticated but not encrypted (E = 0). We never agree to that; libsrtp2 alone would take it.
     @Test func unencryptedSRTCPIsRefused() throws {
-        var keys = keys(.aeadAES128GCM)
-        let opener = try #require(parlor_srtp_opener_create(&keys, PARLOR_SRTP_AUTOMATIC, 1))
-        defer { parlor_srtp_opener_destroy(opener) }
-        var packet = Self.rtcp + hex("841dd968 3dd78ec9 2ae58790 125f62b3 000005d4")
-        #expect(parlor_srtp_opener_open_rtcp(opener, &packet, packet.count) == PARLOR_SRTP_NOT_AUTHENTIC)
+        var keys = parlor_srtp_keys()
+        #expect(parlor_srtp_derive(PARLOR_SRTP_AEAD_AES_128_GCM, (0..<16).map { $0 }, Self.salt, &keys))
+        // The associated data is all of packet and index, the IV the same as an RTP packet's of that SSRC and index.
+        var asRTP = keys
+        asRTP.rtp_key = keys.rtcp_key
+        asRTP.rtp_salt = keys.rtcp_salt
+        let word = hex("000005d4")
+        let sealed = try sealRTP(
+            Self.rtcp + word, header: Self.rtcp.count + 4, ssrc: 0x4d61_7273, index: 0x5d4, keys: asRTP,
+            backend: PARLOR_SRTP_EVP)
+        let tag = sealed.suffix(16)
+        for backend in [PARLOR_SRTP_EVP, PARLOR_SRTP_LIBRARY] {
+            let opener = try #require(parlor_srtp_opener_create(&keys, backend, 1))
+            defer { parlor_srtp_opener_destroy(opener) }
+            var packet = Self.rtcp + tag + word
+            #expect(parlor_srtp_opener_open_rtcp(opener, &packet, packet.count) == PARLOR_SRTP_NOT_AUTHENTIC)
+        }
     }
 
     private func sealRTP(

@@ -107,6 +107,19 @@ import Testing
         }
     }
 
+    @Test func inheritedAttributesAreBounded() throws {
+        let line = "a=extmap:1 urn:a\n"
+        let media = "m=audio 1 RTP/SAVP 0\n"
+        let most = try SessionDescription(
+            parsing: Self.head + String(repeating: line, count: SDPLimits.inherited) + media)
+        #expect(most.media[0].extensions.count == SDPLimits.inherited)
+        let reason = "the session may have 64 attributes at most that go for all m-lines"
+        #expect(throws: SDPError(line: 69, reason: reason)) {
+            try SessionDescription(
+                parsing: Self.head + String(repeating: line, count: SDPLimits.inherited + 1) + media)
+        }
+    }
+
     @Test func viewsOfAnMLine() throws {
         let text =
             Self.head + """

@@ -2,7 +2,7 @@ import MediaContract
 import MediaWire
 import Testing
 
-@testable import RoomControl
+import RoomControl
 
 /// The client's half (builder, reader, player's file) against the node's.
 @Suite struct NegotiationClientTests {

@@ -1,7 +1,7 @@
 import MediaContract
 import MediaWire
 
-@testable import RoomControl
+import RoomControl
 
 /// SplitMix64: the same numbers for the same seed.
 struct SeededGenerator: RandomNumberGenerator {

@@ -3,7 +3,7 @@ import MediaContract
 import MediaWire
 import Testing
 
-@testable import RoomControl
+import RoomControl
 
 @Suite struct NegotiationPropertyTests {
     /// A083: the order of attributes inside a section has no meaning.

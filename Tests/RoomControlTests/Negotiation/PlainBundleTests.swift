@@ -2,7 +2,7 @@ import MediaContract
 import MediaWire
 import Testing
 
-@testable import RoomControl
+import RoomControl
 
 @Suite struct PlainBundleTests {
     private static func offer(

@@ -2,7 +2,7 @@ import MediaContract
 import MediaWire
 import Testing
 
-@testable import RoomControl
+import RoomControl
 
 @Suite struct PlainOfferTests {
     /// What is wrong with the whole offer: status, line, and a part of the sentence.

@@ -180,7 +180,8 @@ package final class VirtualNetwork {
         order += 1
         heap.append(
             Delivery(
-                time: now + delay, order: order, socket: socket, source: source, destination: destination, bytes: bytes))
+                time: now + delay, order: order, socket: socket, source: source, destination: destination, bytes: bytes)
+        )
         var child = heap.count - 1
         while child > 0, Self.isBefore(heap[child], heap[(child - 1) / 2]) {
             heap.swapAt(child, (child - 1) / 2)
@@ -195,7 +196,8 @@ package final class VirtualNetwork {
         var parent = 0
         while true {
             var least = parent
-            for child in [2 * parent + 1, 2 * parent + 2] where child < heap.count && Self.isBefore(heap[child], heap[least]) {
+            for child in [2 * parent + 1, 2 * parent + 2]
+            where child < heap.count && Self.isBefore(heap[child], heap[least]) {
                 least = child
             }
             if least == parent { return }

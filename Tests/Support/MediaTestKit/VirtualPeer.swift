@@ -62,7 +62,8 @@ package final class VirtualPeer {
         let outbound = key()
         spec = TransportSpec(
             id: transport, peer: peer, socket: socket, rtcpSocket: socket, inbound: inbound, outbound: outbound,
-            remote: isPublishing ? .latched : .known(rtp: address, rtcp: address), localSSRC: UInt32.random(in: 1...UInt32.max, using: &random),
+            remote: isPublishing ? .latched : .known(rtp: address, rtcp: address),
+            localSSRC: UInt32.random(in: 1...UInt32.max, using: &random),
             cname: "node", silenceLimit: silenceLimit)
         guard let sealer = SRTPSealer(key: inbound), let opener = SRTPOpener(key: outbound, maximumSSRCs: 64) else {
             preconditionFailure("keys of the right length make a session")
@@ -81,7 +82,8 @@ package final class VirtualPeer {
         var packet = [UInt8](repeating: 0, count: 12 + 300 + payload.count + Int(padding) + 16)
         let length = packet.withUnsafeMutableBytes { buffer -> Int in
             var writer = RTPHeaderWriter(
-                into: buffer, marker: marker, payloadType: payloadType, sequenceNumber: UInt16(truncatingIfNeeded: index),
+                into: buffer, marker: marker, payloadType: payloadType,
+                sequenceNumber: UInt16(truncatingIfNeeded: index),
                 timestamp: timestamp, ssrc: ssrc, twoByte: extensions.contains { $0.id > 14 })
             for element in extensions { _ = element.bytes.withUnsafeBytes { writer.append(id: element.id, bytes: $0) } }
             let header = writer.finish() ?? 12

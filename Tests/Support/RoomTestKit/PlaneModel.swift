@@ -10,7 +10,6 @@ package struct PlaneModel: Sendable {
     package var subscriptions: [SubscriptionID: SubscriptionSpec] = [:]
     package private(set) var violations: [String] = []
     private var usedNumbers: Set<UInt64> = []
-    private var usedStreams: Set<[UInt64]> = []
 
     package init() {}
 
@@ -63,7 +62,9 @@ package struct PlaneModel: Sendable {
         check(source.peer != sink.peer, "subscribe to oneself")
         check(spec.firstSequence <= 32767, "first sequence number in the upper half")
         check(spec.ssrc != sink.localSSRC, "subscription under the transport's own SSRC")
-        check(usedStreams.insert([spec.transport.rawValue, UInt64(spec.ssrc)]).inserted, "SSRC used twice under one key")
+        check(
+            !subscriptions.values.contains { $0.transport == spec.transport && $0.ssrc == spec.ssrc },
+            "two streams under one SSRC at once")
         check(
             !subscriptions.values.contains { $0.track == spec.track && $0.transport == spec.transport },
             "track subscribed twice")

@@ -136,8 +136,8 @@ package final class RecordingMediaPlane: MediaPlane {
     package func snapshot(worker: Int) async -> MediaSnapshot? { state.withLock { $0.snapshots[worker] } }
 }
 
-fileprivate extension RecordingMediaPlane.State {
-    mutating func take(_ command: MediaCommand, _ worker: Int) {
+extension RecordingMediaPlane.State {
+    fileprivate mutating func take(_ command: MediaCommand, _ worker: Int) {
         commands.append((worker, command))
         let before = models[worker].sockets
         models[worker].apply(command)

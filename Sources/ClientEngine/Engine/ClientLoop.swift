@@ -1,0 +1,297 @@
+import CNet
+import MediaWire
+
+enum ClientMessage<Session: ClientSession> {
+    case add(ClientName, ClientSocket, ClientTransport.Configuration, SessionBox<Session>, @Sendable (Bool) -> Void)
+    case remove(ClientName)
+    case inspect((inout ClientLoop<Session>) -> Void)
+    case stop
+}
+
+/// What the engine's thread owns, and its rounds: wait, read, apply, advance, send.
+struct ClientLoop<Session: ClientSession>: ~Copyable {
+    /// One client.
+    private final class Client {
+        let name: ClientName
+        let socket: ClientSocket
+        var transport: ClientTransport
+        var session: Session
+        /// When its entry in the deadline queue is due.
+        var scheduled = MediaTime.distantFuture
+        var sendFailures: UInt64 = 0
+
+        init(_ name: ClientName, _ socket: ClientSocket, _ transport: consuming ClientTransport, _ session: Session) {
+            self.name = name
+            self.socket = socket
+            self.transport = transport
+            self.session = session
+        }
+
+        var nextDeadline: MediaTime { min(transport.nextDeadline, session.nextDeadline) }
+    }
+
+    private static var batch: Int { 64 }
+    private static var readyCapacity: Int { 128 }
+    private static var mailboxToken: UInt64 { .max }
+    /// Room that one client's turn may take: a key frame of half a megabyte.
+    private static var turn: Int { 512 }
+    private static var messageCapacity: Int { 256 }
+    private static var longestWait: MediaDuration { .seconds(1) }
+
+    private let mailbox: ClientMailbox<ClientMessage<Session>>
+    private let epoll: Int32
+    private let receiver: OpaquePointer
+    private let sender: OpaquePointer
+    private let messages: UnsafeMutablePointer<parlor_outgoing>
+    private let segments: UnsafeMutablePointer<parlor_segment>
+    private let ready: UnsafeMutableBufferPointer<parlor_ready>
+    private var clients: [Client?] = []
+    private var freeSlots: [Int] = []
+    private var slots: [ClientName: Int] = [:]
+    private var deadlines = DeadlineQueue()
+    private var scene: ClientScene
+    private var inbox: [ClientMessage<Session>] = []
+    private var isStopping = false
+    private let started: Int64
+
+    init(mailbox: ClientMailbox<ClientMessage<Session>>, epoll: Int32) {
+        guard let receiver = parlor_receiver_create(UInt32(Self.batch), PARLOR_GRO_SLOT),
+            let sender = parlor_sender_create(UInt32(Self.messageCapacity), UInt32(Self.messageCapacity)),
+            let messages = parlor_sender_messages(sender), let segments = parlor_sender_segments(sender)
+        else { preconditionFailure("a client engine found no memory for its slots") }
+        self.mailbox = mailbox
+        self.epoll = epoll
+        self.receiver = receiver
+        self.sender = sender
+        self.messages = messages
+        self.segments = segments
+        ready = .allocate(capacity: Self.readyCapacity)
+        ready.initialize(repeating: parlor_ready())
+        started = parlor_monotonic_time()
+        scene = ClientScene(
+            outbox: ClientOutbox(capacity: 4096), now: MediaTime(nanoseconds: started), clock: .system)
+        let watched = parlor_epoll_add(epoll, mailbox.descriptor, Self.mailboxToken, PARLOR_READABLE)
+        precondition(watched == 0, "a client engine cannot watch its own mailbox")
+    }
+
+    deinit {
+        parlor_receiver_destroy(receiver)
+        parlor_sender_destroy(sender)
+        ready.deallocate()
+    }
+
+    mutating func run() {
+        while !isStopping {
+            let due = min(deadlines.next ?? .distantFuture, scene.now + Self.longestWait)
+            let count = parlor_epoll_wait(
+                epoll, ready.baseAddress, UInt32(ready.count), max(0, (due - scene.now).nanoseconds))
+            precondition(count >= 0, "a client engine's epoll is broken")
+            scene.now = MediaTime(nanoseconds: parlor_monotonic_time())
+            for index in 0..<Int(count) {
+                let token = ready[index].token
+                if token == Self.mailboxToken { applyMailbox() } else { read(Int(token)) }
+            }
+            advance()
+            flush()
+            scene.now = MediaTime(nanoseconds: parlor_monotonic_time())
+        }
+        for slot in clients.indices { drop(slot) }
+        flush()
+        for message in mailbox.close() { refuse(message) }
+    }
+
+    // MARK: Mailbox
+
+    private mutating func applyMailbox() {
+        mailbox.take(&inbox)
+        let messages = inbox
+        inbox = []
+        for message in messages {
+            switch message {
+            case .add(let name, let socket, let configuration, let box, let done):
+                done(add(name, socket, configuration, box.session))
+            case .remove(let name):
+                if let slot = slots[name] { drop(slot) }
+            case .inspect(let body): body(&self)
+            case .stop: isStopping = true
+            }
+        }
+    }
+
+    private mutating func refuse(_ message: ClientMessage<Session>) {
+        switch message {
+        case .add(_, let socket, _, _, let done):
+            socket.close()
+            done(false)
+        case .inspect(let body): body(&self)
+        case .remove, .stop: break
+        }
+    }
+
+    private mutating func add(
+        _ name: ClientName, _ socket: ClientSocket, _ configuration: ClientTransport.Configuration, _ session: Session
+    ) -> Bool {
+        let slot = freeSlots.popLast() ?? clients.count
+        guard slots[name] == nil, let transport = ClientTransport(configuration, id: slot, now: scene.now),
+            parlor_epoll_add(epoll, socket.descriptor, UInt64(slot), PARLOR_READABLE) == 0
+        else {
+            if slot < clients.count { freeSlots.append(slot) }
+            socket.close()
+            return false
+        }
+        let client = Client(name, socket, transport, session)
+        if slot == clients.count { clients.append(client) } else { clients[slot] = client }
+        slots[name] = slot
+        schedule(client, slot)
+        return true
+    }
+
+    /// Sends what waits, says goodbye, closes.
+    private mutating func drop(_ slot: Int) {
+        guard let client = clients[slot] else { return }
+        client.transport.sendGoodbye(into: &scene.outbox)
+        // The outbox points to the transport's keys.
+        flush()
+        _ = parlor_epoll_remove(epoll, client.socket.descriptor)
+        client.socket.close()
+        slots[client.name] = nil
+        clients[slot] = nil
+        freeSlots.append(slot)
+    }
+
+    mutating func forEachClient(_ body: (inout ClientView<Session>) -> Void) {
+        for case .some(let client) in clients {
+            var view = ClientView(
+                name: client.name, statistics: client.transport.statistics, reception: client.transport.reception,
+                socketDrops: client.socket.drops, sendFailures: client.sendFailures, session: client.session)
+            body(&view)
+            client.session = view.session
+        }
+    }
+
+    var load: ClientEngineLoad {
+        var load = ClientEngineLoad()
+        load.cpuSeconds = Double(parlor_thread_cpu_time()) / 1e9
+        load.wallSeconds = Double(parlor_monotonic_time() - started) / 1e9
+        load.backend = scene.outbox.backendName
+        return load
+    }
+
+    // MARK: Time
+
+    private mutating func schedule(_ client: Client, _ slot: Int) {
+        let deadline = client.nextDeadline
+        guard deadline < client.scheduled else { return }
+        client.scheduled = deadline
+        deadlines.add(deadline, slot: slot)
+    }
+
+    private mutating func advance() {
+        while let entry = deadlines.takeDue(scene.now) {
+            // An entry of an earlier plan, or of a client that is gone.
+            guard entry.slot < clients.count, let client = clients[entry.slot], client.scheduled == entry.time else {
+                continue
+            }
+            if scene.outbox.free < Self.turn { flush() }
+            client.scheduled = .distantFuture
+            if client.transport.nextDeadline <= scene.now {
+                client.transport.advance(to: scene.now, wallTime: scene.wallTime, into: &scene.outbox)
+                for stream in 0..<client.transport.receivedStreamCount { handOnOrdered(client, stream) }
+            }
+            if client.session.nextDeadline <= scene.now { client.session.advance(&client.transport, &scene) }
+            schedule(client, entry.slot)
+        }
+    }
+
+    // MARK: Receiving
+
+    private mutating func read(_ slot: Int) {
+        guard slot < clients.count, let client = clients[slot] else { return }
+        let count = parlor_receiver_receive(receiver, client.socket.descriptor)
+        guard count > 0, let received = parlor_receiver_messages(receiver) else { return }
+        scene.now = MediaTime(nanoseconds: parlor_monotonic_time())
+        for index in 0..<Int(count) where received[index].truncated == 0 {
+            let message = received[index]
+            let length = Int(message.length)
+            let step = message.segment_size == 0 ? max(length, 1) : Int(message.segment_size)
+            var offset = 0
+            while offset < length {
+                handIn(
+                    UnsafeMutableRawBufferPointer(start: message.bytes + offset, count: min(step, length - offset)),
+                    client)
+                offset += step
+            }
+        }
+        let wanted = client.transport.takeKeyFrameRequests()
+        if wanted != 0 { client.session.keyFramesWanted(wanted, &client.transport, &scene) }
+        schedule(client, slot)
+    }
+
+    private mutating func handIn(_ datagram: UnsafeMutableRawBufferPointer, _ client: Client) {
+        if scene.outbox.free < Self.turn { flush() }
+        let arrival = client.transport.receive(datagram, now: scene.now, into: &scene.outbox)
+        guard case .media(let packet, let payload) = arrival else {
+            if case .notInOrder = arrival {
+                for stream in 0..<client.transport.receivedStreamCount { handOnOrdered(client, stream) }
+            }
+            return
+        }
+        let bytes = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(datagram)[payload])
+        client.session.receive(packet, payload: RawSpan(_unsafeBytes: bytes), &client.transport, &scene)
+        handOnOrdered(client, packet.stream)
+    }
+
+    private mutating func handOnOrdered(_ client: Client, _ stream: Int) {
+        while let held = client.transport.takeOrdered(stream: stream, now: scene.now) {
+            held.payload.withUnsafeBytes { bytes in
+                client.session.receive(
+                    held.packet, payload: RawSpan(_unsafeBytes: bytes), &client.transport, &scene)
+            }
+        }
+    }
+
+    // MARK: Sending
+
+    /// Seals all that waits and sends it: one sendmmsg for each run of datagrams of one client.
+    private mutating func flush() {
+        guard scene.outbox.count > 0 else { return }
+        scene.outbox.seal()
+        let total = scene.outbox.count
+        var index = 0
+        while index < total {
+            let slot = scene.outbox[index].client
+            var count = 0
+            while index < total, count < Self.messageCapacity {
+                let entry = scene.outbox[index]
+                guard entry.client == slot else { break }
+                if entry.isSealed {
+                    let bytes = scene.outbox.datagram(index)
+                    segments[count] = parlor_segment(bytes: bytes.baseAddress, length: bytes.count)
+                    messages[count] = parlor_outgoing(
+                        destination: parlor_address(entry.destination), first_segment: UInt32(count), segment_count: 1,
+                        segment_size: 0)
+                    count += 1
+                } else if let client = clients[slot] {
+                    client.sendFailures &+= 1
+                }
+                index += 1
+            }
+            if count > 0, let client = clients[slot] { send(count, client) }
+        }
+        scene.outbox.clear()
+    }
+
+    private func send(_ count: Int, _ client: Client) {
+        var done = 0
+        while done < count {
+            let result = parlor_sender_send(sender, client.socket.descriptor, UInt32(done), UInt32(count - done))
+            if result > 0 {
+                done += Int(result)
+            } else {
+                // The socket's buffer is full, or the datagram cannot leave: it is lost, and the tester says so.
+                client.sendFailures &+= 1
+                done += 1
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+package import MediaWire
+
+/// What a client expects to receive: one line of its session.
+package struct InboundStreamSettings: Sendable {
+    package var ssrc: UInt32
+    package var codec: Codec
+
+    package init(ssrc: UInt32, codec: Codec) {
+        self.ssrc = ssrc
+        self.codec = codec
+    }
+}
+
+/// Reception of one stream: numbers, loss, jitter, requests, order (RFC 3550, appendix A).
+struct InboundStream {
+    /// More is a restart of the numbering, not loss (RFC 3550, appendix A.1: MAX_DROPOUT).
+    static var largestGap: Int64 { 3000 }
+
+    let settings: InboundStreamSettings
+    var statistics = ReceptionStatistics()
+    var repair = RepairRequests()
+    var orderer = PacketOrderer()
+
+    private(set) var hasStarted = false
+    private var highest: Int64 = 0
+    private var base: Int64 = 0
+    private var expectedBefore: Int64 = 0
+    private var receivedBefore: UInt64 = 0
+    private var received: UInt64 = 0
+    private var transit: Int64 = 0
+    private var hasTransit = false
+    /// In 1/16 timestamp units (RFC 3550, appendix A.8).
+    private var scaledJitter: Int64 = 0
+    private var senderReport: NTPTime?
+    private var senderReportArrival = MediaTime.zero
+
+    init(_ settings: InboundStreamSettings) { self.settings = settings }
+
+    /// Takes note of a packet; `nil`: its number makes no sense.
+    mutating func accept(_ number: UInt16, timestamp: UInt32, payload: Int, now: MediaTime) -> Int64? {
+        guard hasStarted else {
+            hasStarted = true
+            base = Int64(number)
+            highest = base
+            note(timestamp, payload, now)
+            return base
+        }
+        let sequence = highest &+ Int64(Int16(truncatingIfNeeded: number &- UInt16(truncatingIfNeeded: highest)))
+        guard sequence > highest &- Self.largestGap, sequence <= highest &+ Self.largestGap, sequence >= base else {
+            return nil
+        }
+        if sequence > highest {
+            // What cannot be asked for is waited for by the orderer all the same.
+            if sequence > highest &+ 1 { _ = repair.add(highest &+ 1..<sequence, now: now) }
+            highest = sequence
+        } else {
+            switch repair.arrived(sequence) {
+            case .recovered: statistics.recovered &+= 1
+            case .reordered: statistics.reordered &+= 1
+            case .notMissing: break
+            }
+        }
+        note(timestamp, payload, now)
+        return sequence
+    }
+
+    private mutating func note(_ timestamp: UInt32, _ payload: Int, _ now: MediaTime) {
+        received &+= 1
+        statistics.packets &+= 1
+        statistics.bytes &+= UInt64(max(payload, 0))
+        let newTransit = (now - .zero).ticks(at: settings.codec.clockRate) &- Int64(timestamp)
+        if hasTransit {
+            let difference = Int64(Int32(truncatingIfNeeded: newTransit &- transit).magnitude)
+            // A jump of more than 10 s is a new timeline, not jitter.
+            if difference < Int64(settings.codec.clockRate) &* 10 {
+                scaledJitter += difference &- ((scaledJitter &+ 8) >> 4)
+            }
+        }
+        transit = newTransit
+        hasTransit = true
+        statistics.jitter = Double(scaledJitter >> 4) / Double(settings.codec.clockRate)
+    }
+
+    mutating func note(senderReport report: NTPTime, now: MediaTime) {
+        senderReport = report
+        senderReportArrival = now
+    }
+
+    /// After packets were given out: what was given up needs no request any more.
+    mutating func settle() {
+        guard statistics.lost != orderer.abandoned else { return }
+        statistics.lost = orderer.abandoned
+        if let next = orderer.next { repair.forget(before: next) }
+    }
+
+    var deadline: MediaTime { min(repair.deadline, orderer.deadline) }
+
+    /// The report block for the time since the last one (RFC 3550, section 6.4.1 and appendix A.3); `nil` before the first
+    /// packet.
+    mutating func makeReport(now: MediaTime) -> RTCPReportBlock? {
+        guard hasStarted else { return nil }
+        let expected = highest &- base &+ 1
+        let expectedNow = expected &- expectedBefore
+        let lostNow = expectedNow &- Int64(clamping: received &- receivedBefore)
+        expectedBefore = expected
+        receivedBefore = received
+        statistics.fractionLost =
+            expectedNow > 0 && lostNow > 0 ? UInt8(clamping: (lostNow << 8) / expectedNow) : 0
+        var delay: UInt32 = 0
+        if senderReport != nil {
+            delay = UInt32(min(max((now - senderReportArrival).seconds * 65536, 0), 4_294_967_295))
+        }
+        return RTCPReportBlock(
+            ssrc: settings.ssrc, fractionLost: statistics.fractionLost,
+            cumulativeLost: Int32(clamping: expected &- Int64(clamping: received)),
+            highestSequence: UInt32(truncatingIfNeeded: highest),
+            jitter: UInt32(clamping: scaledJitter >> 4), lastSenderReport: senderReport?.compact ?? 0,
+            delaySinceLastSenderReport: delay)
+    }
+}

@@ -1,0 +1,157 @@
+package import MediaCodecs
+package import MediaWire
+
+/// What to do: who joins which rooms, what they send, for how long.
+package struct LoadScenario: Sendable, Equatable {
+    package var url = "http://127.0.0.1:7880"
+    package var app = "demo"
+    package var key = "devkey"
+    package var secret = "devsecret"
+    package var rooms = 1
+    /// Of each room, as are `subscribers`.
+    package var publishers = 1
+    package var subscribers = 1
+    package var roomPrefix = "load"
+    /// Seconds.
+    package var duration = 10
+    package var isLive = false
+    /// Joins a second; `nil`: as fast as the node answers.
+    package var ramp: Double?
+    /// Packets that each publisher has sent before subscribers join.
+    package var lateAfter = 0
+    package var codec = VPXCodec.vp8
+    package var profile = SRTPProfile.aeadAES128GCM
+    package var framesPerSecond = 25
+    package var width = 320
+    package var height = 240
+    /// In kbit/s.
+    package var bitrate = 300
+    package var isAudioOnly = false
+    /// Small packets in place of sound; `nil`: sound.
+    package var packetsPerSecond: Int?
+    /// Of the small packets, in bytes.
+    package var payloadSize = 20
+    /// `nil`: with more than 4 publishers.
+    package var share: Bool?
+    /// Subscribers that decode; `nil`: all, up to 20.
+    package var decode: Int?
+    /// Receiving threads; `nil`: processors less one.
+    package var threads: Int?
+
+    package init() {}
+
+    package var publisherCount: Int { rooms * publishers }
+    package var subscriberCount: Int { rooms * subscribers }
+    package var sharesEncoders: Bool { share ?? (publisherCount > 4) }
+    package var decodingSubscribers: Int { min(decode ?? 20, subscriberCount) }
+
+    /// Encoders of each kind. A shared one serves many publishers, but never two of one room if that can be, nor those in the same
+    /// place of neighbouring rooms: so a picture in the wrong place still shows.
+    package var sourceCount: Int { sharesEncoders ? min(8, max(4, publishers + 1)) : publisherCount }
+
+    /// Which source a publisher sends: its name in the pictures.
+    package func source(room: Int, publisher: Int) -> UInt16 {
+        UInt16(truncatingIfNeeded: sharesEncoders ? (room + publisher) % sourceCount : room * publishers + publisher)
+    }
+
+    /// The kinds that each publisher sends, in the order of its streams.
+    package var kinds: [MediaKind] { isAudioOnly ? [.audio] : [.audio, .video] }
+
+    package func roomName(_ room: Int) -> String { "\(roomPrefix)-\(room + 1)" }
+    package func publisherName(_ publisher: Int) -> String { "pub-\(publisher + 1)" }
+    package func subscriberName(_ subscriber: Int) -> String { "sub-\(subscriber + 1)" }
+
+    /// Reads what `LoadOptions.parse` gave.
+    package init(options: [String: String]) throws(LoadUsageError) {
+        let read = OptionReader(options: options)
+        url = options["url"] ?? url
+        while url.hasSuffix("/") { url.removeLast() }
+        guard url.hasPrefix("http://") || url.hasPrefix("https://") else {
+            throw LoadUsageError("--url \(url): a URL begins with http:// or https://")
+        }
+        app = try read.name("app") ?? app
+        key = try read.name("key") ?? key
+        secret = options["secret"] ?? secret
+        rooms = try read.number("rooms", 1...10_000) ?? rooms
+        publishers = try read.number("publishers", 1...1000) ?? publishers
+        subscribers = try read.number("subscribers", 0...100_000) ?? subscribers
+        roomPrefix = try read.name("room-prefix") ?? roomPrefix
+        duration = try read.number("duration", 1...1_000_000) ?? duration
+        isLive = options["live"] != nil
+        if isLive, options["duration"] != nil { throw LoadUsageError("--live runs until Ctrl-C; leave --duration out") }
+        if let joins = try read.number("ramp", 1...100_000) { ramp = Double(joins) }
+        lateAfter = try read.number("late-after", 0...1_000_000_000) ?? lateAfter
+        codec = try read.choice("codec", [("vp8", .vp8), ("vp9", .vp9)]) ?? codec
+        profile =
+            try read.choice(
+                "profile", [("gcm128", .aeadAES128GCM), ("gcm256", .aeadAES256GCM), ("cm", .aesCM128HmacSHA1_80)])
+            ?? profile
+        framesPerSecond = try read.number("fps", 1...60) ?? framesPerSecond
+        bitrate = try read.number("bitrate", 30...100_000) ?? bitrate
+        if let size = options["size"] { (width, height) = try Self.size(size) }
+        isAudioOnly = options["audio-only"] != nil
+        packetsPerSecond = try read.number("packets-per-second", 1...1_000_000)
+        payloadSize = try read.number("payload", ProbePayload.smallestSize...RTPPayload.defaultMaximumSize) ?? payloadSize
+        if options["payload"] != nil, packetsPerSecond == nil {
+            throw LoadUsageError("--payload goes with --packets-per-second")
+        }
+        share = try read.choice("share", [("yes", true), ("no", false)])
+        decode = try read.number("decode", 0...1_000_000)
+        threads = try read.number("threads", 1...256)
+        // The picture tells publishers apart by 16 bits.
+        if !sharesEncoders, publisherCount > 65_536 { throw LoadUsageError("more than 65,536 publishers need --share yes") }
+        // A transport has at most 64 streams.
+        if publishers * kinds.count > 64 {
+            throw LoadUsageError("a subscriber receives at most 64 streams: fewer --publishers, or --audio-only")
+        }
+    }
+
+    private static func size(_ text: String) throws(LoadUsageError) -> (Int, Int) {
+        let parts = text.split(separator: "x", omittingEmptySubsequences: false)
+        guard parts.count == 2, let width = Int(parts[0]), let height = Int(parts[1]),
+            TestPicture.fits(width: width, height: height), width <= 4096, height <= 4096
+        else {
+            throw LoadUsageError("--size \(text): WIDTHxHEIGHT, from 160x120 to 4096x4096")
+        }
+        return (width, height)
+    }
+}
+
+/// Values of options, checked.
+private struct OptionReader {
+    var options: [String: String]
+
+    func number(_ name: String, _ range: ClosedRange<Int>) throws(LoadUsageError) -> Int? {
+        guard let text = options[name] else { return nil }
+        guard let value = Int(text), range.contains(value) else {
+            throw LoadUsageError("--\(name) \(text): a number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return value
+    }
+
+    func choice<Value>(_ name: String, _ choices: [(String, Value)]) throws(LoadUsageError) -> Value? {
+        guard let text = options[name] else { return nil }
+        guard let found = choices.first(where: { $0.0 == text.lowercased() }) else {
+            throw LoadUsageError("--\(name) \(text): one of \(choices.map(\.0).joined(separator: ", "))")
+        }
+        return found.1
+    }
+
+    /// What can stand in a token and in a URL as it is.
+    func name(_ name: String) throws(LoadUsageError) -> String? {
+        guard let text = options[name] else { return nil }
+        let isName = !text.isEmpty && text.utf8.count <= 48
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+                    true
+                default: false
+                }
+            }
+        guard isName else {
+            throw LoadUsageError("--\(name) \"\(text)\": letters, digits, - and _, at most 48")
+        }
+        return text
+    }
+}

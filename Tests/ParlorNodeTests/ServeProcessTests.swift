@@ -1,0 +1,115 @@
+import Foundation
+import Glibc
+import ParlorNode
+import Testing
+
+/// `parlor serve` as a process: what it prints, and how it ends. Serialized: each test starts a process and waits for it.
+@Suite(.serialized) struct ServeProcessTests {
+    /// The program that was built beside these tests.
+    private static let program: URL? = {
+        var folder = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+        // The test runner is the toolchain's own; then the build folder is where SwiftPM always puts it.
+        if !FileManager.default.isExecutableFile(atPath: folder.appendingPathComponent("parlor").path) {
+            #if DEBUG
+                folder = URL(fileURLWithPath: "\(Package.root)/.build/debug")
+            #else
+                folder = URL(fileURLWithPath: "\(Package.root)/.build/release")
+            #endif
+        }
+        let file = folder.appendingPathComponent("parlor")
+        return FileManager.default.isExecutableFile(atPath: file.path) ? file : nil
+    }()
+
+    /// A running process and its output, up to a line or to its end; never for longer than 20 s.
+    private final class Running {
+        let process = Process()
+        private let output = Pipe()
+
+        init(_ arguments: [String]) throws {
+            process.executableURL = try #require(ServeProcessTests.program, "parlor is not built beside the tests")
+            process.arguments = arguments
+            process.environment = ["SWIFT_BACKTRACE": "enable=no"]
+            process.standardOutput = output
+            process.standardError = output
+            try process.run()
+        }
+
+        /// Reads until the line, or the end of the output, or the deadline.
+        func read(until line: String?) -> String {
+            let descriptor = output.fileHandleForReading.fileDescriptor
+            let deadline = ContinuousClock.now + .seconds(20)
+            var bytes: [UInt8] = []
+            var chunk = [UInt8](repeating: 0, count: 4096)
+            while ContinuousClock.now < deadline {
+                var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+                guard poll(&ready, 1, 100) > 0 else { continue }
+                let count = Glibc.read(descriptor, &chunk, chunk.count)
+                if count <= 0 { break }
+                bytes += chunk[..<count]
+                if let line, String(decoding: bytes, as: UTF8.self).contains("\n\(line)\n") { break }
+            }
+            return String(decoding: bytes, as: UTF8.self)
+        }
+
+        deinit {
+            if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+            process.waitUntilExit()
+        }
+    }
+
+    private func flags() throws -> [String] {
+        [
+            "--http-listen", "127.0.0.1:\(try FreePorts.tcp())", "--media-workers", "2", "--media-port", "22100",
+            "--media-plain-port-range", "22200-22299",
+        ]
+    }
+
+    @Test(arguments: [SIGTERM, SIGINT])
+    func aSignalEndsItInOrder(signal: Int32) throws {
+        let running = try Running(["serve", "--dev"] + flags())
+        let text = running.read(until: "ready")
+        #expect(text.contains("UDP 22100-22101 on 127.0.0.1, 2 workers"), "got \(text)")
+        #expect(text.contains("announced  127.0.0.1"))
+        #expect(text.contains("warning: plain SRTP legs carry their keys in the SDP"))
+        #expect(text.hasSuffix("\nready\n"))
+        let start = ContinuousClock.now
+        kill(running.process.processIdentifier, signal)
+        running.process.waitUntilExit()
+        #expect(ContinuousClock.now - start < .seconds(2))
+        #expect(running.process.terminationReason == .exit)
+        #expect(running.process.terminationStatus == 0)
+        #expect(running.read(until: nil) == "stopping\n")
+    }
+
+    @Test func aBadFileStopsTheStart() throws {
+        let folder = try TemporaryFolder()
+        let file = try folder.write("media:\n  port: 1\n  prot: 2\napps: []\n", to: "p.yaml")
+        let running = try Running(["serve", "--config", file])
+        let text = running.read(until: nil)
+        running.process.waitUntilExit()
+        #expect(running.process.terminationStatus == 2)
+        #expect(text == "parlor: \(file):3: media.prot: unknown key; did you mean media.port?\n")
+    }
+
+    @Test func aTakenPortIsAFailure() throws {
+        let taken = try flags()
+        let first = try Running(["serve", "--dev"] + taken)
+        #expect(first.read(until: "ready").hasSuffix("ready\n"))
+        let second = try Running(["serve", "--dev"] + flags())
+        let text = second.read(until: nil)
+        second.process.waitUntilExit()
+        #expect(second.process.terminationStatus == 1)
+        #expect(text.contains("cannot listen on UDP 127.0.0.1:22100"), "got \(text)")
+        #expect(text.contains("(media.port, --media-port)"))
+    }
+
+    @Test func anAddressOfAnotherMachineIsRefused() throws {
+        let running = try Running(["serve", "--dev", "--media-listen", "192.0.2.1"])
+        let text = running.read(until: nil)
+        running.process.waitUntilExit()
+        #expect(running.process.terminationStatus == 2)
+        #expect(
+            text.contains(
+                "--media-listen: media.listen: 192.0.2.1 is not an address of this machine, which has 127.0.0.1"))
+    }
+}

@@ -1,0 +1,51 @@
+import Testing
+import WebTransport
+
+struct HTTPRequestTests {
+    @Test func `path, query and their parts`() {
+        let request = HTTPRequest(
+            method: "GET", target: "/v1/rooms/a%2Fb/%e4%bd%a0?user=x%20y&user=a+b&flag&=v&bad=%4?&")
+        #expect(request.path == "/v1/rooms/a%2Fb/%e4%bd%a0")
+        #expect(request.pathComponents == ["v1", "rooms", "a/b", "你"])
+        #expect(request.query == "user=x%20y&user=a+b&flag&=v&bad=%4?&")
+        let items = request.queryItems.map { "\($0.name)|\($0.value)" }
+        #expect(items == ["user|x y", "user|a b", "flag|", "|v", "bad|%4?"])
+        #expect(HTTPRequest(method: "GET", target: "/").query == nil)
+        #expect(HTTPRequest(method: "GET", target: "/?").queryItems.isEmpty)
+    }
+
+    @Test(arguments: [
+        ("", ""), ("%", "%"), ("%4", "%4"), ("%41", "A"), ("%4g", "%4g"), ("%%41", "%A"), ("a+b", "a+b"),
+        ("%ff", "\u{FFFD}"), ("%00", "\0"), ("é", "é"),
+    ])
+    func `percent-decoding`(text: String, decoded: String) {
+        #expect(HTTPRequest.percentDecoded(text) == decoded)
+    }
+
+    @Test func `fields are found whatever their case`() {
+        var fields: HTTPFields = ["Content-Type": "a", "X-A": "1", "x-a": "2"]
+        #expect(fields["content-TYPE"] == "a")
+        #expect(fields["X-a"] == "1")
+        #expect(fields.values("X-A") == ["1", "2"])
+        #expect(fields["none"] == nil)
+        fields["X-A"] = "3"
+        fields.append("x-A", "4")
+        #expect(fields.map(\.value) == ["a", "3", "4"])
+        fields["x-a"] = nil
+        #expect(fields.map(\.name) == ["Content-Type"])
+    }
+
+    @Test(arguments: [
+        ("http://Host.example", "Host.example", 80, "/", false),
+        ("HTTPS://h/a?b=%20", "h", 443, "/a?b=%20", true),
+        ("ws://[::1]:8080?x#y", "::1", 8080, "/?x", false),
+        ("wss://1.2.3.4:1/#", "1.2.3.4", 1, "/", true),
+    ])
+    func `URLs`(text: String, host: String, port: UInt16, target: String, isTLS: Bool) throws {
+        let url = try WebURL(text)
+        #expect(url.host == host)
+        #expect(url.port == port)
+        #expect(url.target == target)
+        #expect(url.isTLS == isTLS)
+    }
+}
