@@ -7,6 +7,8 @@ struct Benchmark {
     private var report = Report()
     private let sinks = Sinks()
     private let earlier: Results?
+    /// Subscribers while allocations are counted.
+    private static let allocationFanOut = 10
 
     init(_ options: Options) throws {
         self.options = options
@@ -17,7 +19,7 @@ struct Benchmark {
     mutating func run() throws -> Bool {
         let cells = options.cells
         let most = cells.map(\.fanOut).max() ?? 1
-        try sinks.reserve(most)
+        try sinks.reserve(max(most, Benchmark.allocationFanOut))
         if let side = options.only {
             try profile(side, cells)
             return true
@@ -106,7 +108,9 @@ struct Benchmark {
         report.line("Heap allocations on the packet path (recvmmsg to sendmmsg, in the worker's thread)")
         for size in options.sizes {
             for profile in options.profiles {
-                let cell = Cell(fanOut: 10, size: size, profile: profile, segmentation: options.segmentations[0])
+                let cell = Cell(
+                    fanOut: Benchmark.allocationFanOut, size: size, profile: profile,
+                    segmentation: options.segmentations[0])
                 let ours = try Ours(cell, sinks, outboxSlots: options.outboxSlots)
                 for _ in 0..<200 { _ = try ours.turn() }
                 var least = UInt64.max

@@ -85,6 +85,8 @@ extension Switchboard {
             {
                 return false
             }
+            // A second of a track is more than the near caches hold: its oldest lines are far away, and are wanted right after opening.
+            willWrite(track.pointee.cache.nextPlace, count: datagram.bytes.count)
         } else {
             guard transport.pointee.canBind else { return dropped(.tooManySSRCs) }
             // It may turn out to belong to any of them.
