@@ -38,7 +38,7 @@ extension Switchboard {
 
         let place: Int
         let isRTCPSocket: Bool
-        if datagram.socket == .sharedIPv4 || datagram.socket == .sharedIPv6 {
+        if datagram.socket.isShared {
             guard let found = addresses.find(datagram.source) else { return dropped(.unknownSource) }
             place = Int(found)
             isRTCPSocket = false
@@ -158,7 +158,7 @@ extension Switchboard {
             if case .duplicate = arrival { drops.count(.duplicate) } else { drops.count(.implausibleSequence) }
             return
         }
-        if track.pointee.feedback.contains(.nack) { noteLoss(track: place, sequence, gap, now: now) }
+        if track.pointee.asksForMissing { noteLoss(track: place, sequence, gap, now: now) }
 
         let payloadLength = payloadEnd &- header.headerLength
         guard payloadLength > 0 else {

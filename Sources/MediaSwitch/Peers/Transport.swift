@@ -24,6 +24,7 @@ struct Transport: ~Copyable {
     let peer: Int
     let socket: SocketID
     let rtcpSocket: SocketID
+    let isMuxed: Bool
     var opener: SRTPOpener
     var sealer: SRTPSealer
     let tagLength: Int32
@@ -76,6 +77,7 @@ struct Transport: ~Copyable {
         self.peer = peer
         socket = spec.socket
         rtcpSocket = spec.rtcpSocket
+        isMuxed = spec.socket == spec.rtcpSocket
         self.opener = opener
         self.sealer = sealer
         tagLength = Int32(spec.outbound.profile.tagLength)
@@ -103,8 +105,6 @@ struct Transport: ~Copyable {
     }
 
     deinit { bindings.deallocate() }
-
-    var isMuxed: Bool { socket == rtcpSocket }
 
     // MARK: SSRCs
 
