@@ -107,6 +107,48 @@ extension EndToEnd {
             }
         }
 
+        /// A new leg replaces the user's old one of the same kind, unless the app says otherwise.
+        @Test func secondLegOfAUser() async throws {
+            let scratch = try Scratch()
+            let file = try scratch.write(
+                """
+                media:
+                  listen: 127.0.0.1
+                  plain:
+                    enabled: true
+                apps:
+                  - id: demo
+                    accessKey: devkey
+                    secret: devsecret
+                  - id: strict
+                    accessKey: strictkey
+                    secret: strictsecret
+                    settings:
+                      noAutoKickUser: true
+                """, to: "node.yaml")
+            try await NodeProcess.run(["--config", file]) { node in
+                for (identity, status) in [
+                    (["--app", "demo", "--key", "devkey", "--secret", "devsecret"], 201),
+                    (["--app", "strict", "--key", "strictkey", "--secret", "strictsecret"], 409),
+                ] {
+                    let token = try await RunningProcess.run(
+                        [Programs.parlor, "token", "--room", "r", "--user", "u"] + identity, in: node.scratch
+                    ).output.trimmingCharacters(in: .newlines)
+                    let headers = [("Authorization", "Bearer \(token)"), ("Content-Type", "application/sdp")]
+                    let body = Offer(sends: true).text
+                    let first = try await node.request("POST", "/whip", headers: headers, body: body)
+                    let other = try await node.request(
+                        "POST", "/whep", headers: headers, body: Offer(sends: false).text)
+                    #expect(first.status == 201 && other.status == 201, "one leg of each kind")
+                    let second = try await node.request("POST", "/whip", headers: headers, body: body)
+                    #expect(second.status == status, "\(second)")
+                    let old = try await node.request("GET", first.headers["location"] ?? "")
+                    #expect(old.status == (status == 201 ? 404 : 200))
+                    #expect(try await node.request("GET", other.headers["location"] ?? "").status == 200)
+                }
+            }
+        }
+
         /// A node that was not told to allow plain legs does not.
         @Test func plainLegsAreOffByDefault() async throws {
             let scratch = try Scratch()

@@ -8,6 +8,15 @@ struct Leg: Decodable, Sendable {
     /// The description that FFmpeg plays.
     var sdp: String?
 
+    /// The node's ports that FFmpeg's line sends to: RTP and RTCP of each m-line.
+    var nodePorts: [UInt16] {
+        command.filter { $0.hasPrefix("srtp://") }.flatMap { text -> [UInt16] in
+            let url = URLComponents(string: text)
+            let rtcp = url?.queryItems?.first { $0.name == "rtcpport" }?.value
+            return [url?.port.flatMap { UInt16(exactly: $0) }, rtcp.flatMap { UInt16($0) }].compactMap { $0 }
+        }
+    }
+
     /// The path of its Location.
     var target: String { URL(string: location)?.path ?? location }
 }
@@ -44,7 +53,7 @@ extension NodeProcess {
         return (try await sdp("play", room, user, ["--port", "\(port)"] + options), port)
     }
 
-    private func sdp(_ purpose: String, _ room: String, _ user: String, _ options: [String]) async throws -> Leg {
+    func sdp(_ purpose: String, _ room: String, _ user: String, _ options: [String]) async throws -> Leg {
         let words = [Programs.parlor, "sdp", purpose, "--room", room, "--user", user, "--json"] + options
         let ended = try await RunningProcess.run(words, environment: environment, in: scratch)
         guard ended.code == 0 else { throw TimedOut(description: "\(words): \(ended.error)") }
@@ -56,15 +65,6 @@ extension NodeProcess {
         let answer = try await request("GET", target)
         if answer.status == 404 { return nil }
         return try JSONDecoder().decode(LegState.self, from: Data(answer.body.utf8))
-    }
-
-    /// Waits until so many packets went along the leg's tracks of both kinds.
-    func flow(_ leg: Leg, audio: Int = 50, video: Int = 15) async throws {
-        var last: LegState?
-        try await until("media flows along \(leg.target)", standing: "\(last as Any)") {
-            last = try await state(of: leg.target)
-            return last.map { $0.packets("audio") >= audio && $0.packets("video") >= video } ?? false
-        }
     }
 }
 

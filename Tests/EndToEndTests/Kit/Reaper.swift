@@ -1,5 +1,4 @@
 import Glibc
-import Synchronization
 
 /// Ends the children of a test run that ended before them, be it by a crash or a kill: a shell that is told of every
 /// process group, and kills those that are left when its input ends, which happens with us.
@@ -20,7 +19,7 @@ final class Reaper: Sendable {
 
     private let input: Int32
 
-    private init() {
+    init() {
         var ends: [Int32] = [-1, -1]
         // A test run without it works too; it only tidies up less well.
         guard pipe(&ends) == 0 else {
@@ -36,6 +35,11 @@ final class Reaper: Sendable {
 
     func add(_ group: pid_t) { tell("add \(group)\n") }
     func remove(_ group: pid_t) { tell("remove \(group)\n") }
+
+    /// What happens by itself when this process ends; only for a test of just that.
+    func end() {
+        if input >= 0 { close(input) }
+    }
 
     private func tell(_ line: String) {
         guard input >= 0 else { return }
