@@ -7,7 +7,7 @@ import Testing
 
 /// Media through the engine, from socket to socket.
 @Suite(.serialized) struct EngineForwardingTests {
-    private static let base = UInt16(10_000 + Int(getpid() % 200) * 100) + 95
+    private static let base = UInt16(24_000 + Int(getpid() % 40) * 100) + 95
     private static let track = TrackID(1)
     private static let ssrc: UInt32 = 0x1234_5678
 
