@@ -7,6 +7,8 @@ struct Benchmark {
     private var report = Report()
     private let sinks = Sinks()
     private let earlier: Results?
+    /// Subscribers while allocations are counted.
+    private static let allocationFanOut = 10
 
     init(_ options: Options) throws {
         self.options = options
@@ -17,18 +19,22 @@ struct Benchmark {
     mutating func run() throws -> Bool {
         let cells = options.cells
         let most = cells.map(\.fanOut).max() ?? 1
-        try sinks.reserve(most)
+        try sinks.reserve(max(most, Benchmark.allocationFanOut))
         if let side = options.only {
             try profile(side, cells)
             return true
         }
-        let first = try Ours(cells[0], sinks, outboxSlots: options.outboxSlots)
+        let first = try Ours(cells[0], sinks.addresses, outboxSlots: options.outboxSlots)
         var results = Results(sealing: first.sealingName)
         report.line("CPU ns per forwarded copy, ours beside a C floor of the same system calls and crypto")
         report.line("\(results.machine), Linux \(results.kernel), sealing: \(results.sealing)")
         report.line(
             "\(Cell.batch) packets a turn; medians of \(options.samples) pairs of samples of \(options.copies) copies or more"
         )
+        for cell in cells where cell.fanOut == options.fanOuts[0] {
+            let small = Cell(fanOut: 3, size: cell.size, profile: cell.profile, segmentation: cell.segmentation)
+            try Verification(cell: small).run(sinks.addresses, options)
+        }
         if options.matrix { try measureMatrix(cells, &results) }
         if options.ownCode { try measureOwnCode(&results) }
         if options.matrix, options.allocations { try countAllocations(&results) }
@@ -41,8 +47,8 @@ struct Benchmark {
     private mutating func measureMatrix(_ cells: [Cell], _ results: inout Results) throws {
         for (done, cell) in cells.enumerated() {
             report.progress(done, of: cells.count, cell.key)
-            let ours = try Ours(cell, sinks, outboxSlots: options.outboxSlots)
-            let floor = try Floor(cell, sinks, slots: options.floorSlots)
+            let ours = try Ours(cell, sinks.addresses, outboxSlots: options.outboxSlots)
+            let floor = try Floor(cell, sinks.addresses, slots: options.floorSlots)
             var pairs: [(ours: Double, floor: Double)] = []
             for sample in 0...options.samples {
                 // In turns and in changing order, so that what disturbs the machine disturbs both.
@@ -70,10 +76,10 @@ struct Benchmark {
         for cell in cells {
             var samples: [Double] = []
             if side == "ours" {
-                let ours = try Ours(cell, sinks, outboxSlots: options.outboxSlots)
+                let ours = try Ours(cell, sinks.addresses, outboxSlots: options.outboxSlots)
                 for _ in 0...options.samples { samples.append(try ours.sample(copies: options.copies)) }
             } else {
-                let floor = try Floor(cell, sinks, slots: options.floorSlots)
+                let floor = try Floor(cell, sinks.addresses, slots: options.floorSlots)
                 for _ in 0...options.samples { samples.append(try floor.sample(copies: options.copies)) }
             }
             report.line("\(cell.key)  \(side) \(text(median(Array(samples.dropFirst())), 1))")
@@ -106,8 +112,10 @@ struct Benchmark {
         report.line("Heap allocations on the packet path (recvmmsg to sendmmsg, in the worker's thread)")
         for size in options.sizes {
             for profile in options.profiles {
-                let cell = Cell(fanOut: 10, size: size, profile: profile, segmentation: options.segmentations[0])
-                let ours = try Ours(cell, sinks, outboxSlots: options.outboxSlots)
+                let cell = Cell(
+                    fanOut: Benchmark.allocationFanOut, size: size, profile: profile,
+                    segmentation: options.segmentations[0])
+                let ours = try Ours(cell, sinks.addresses, outboxSlots: options.outboxSlots)
                 for _ in 0..<200 { _ = try ours.turn() }
                 var least = UInt64.max
                 var turns = 0

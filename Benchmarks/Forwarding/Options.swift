@@ -61,7 +61,7 @@ struct Options {
         }
         while let option = rest.popFirst() {
             switch option {
-            case "--quick": (samples, copies) = (5, 20_000)
+            case "--quick": (samples, copies) = (5, 10_000)
             case "--fanout": fanOuts = try numbers(option, 1...4000)
             case "--size": sizes = try numbers(option, 40...1400)
             case "--profile":

@@ -16,15 +16,18 @@ final class Ours {
     private var publisher: Publisher
     private let feeder: Feeder
     private let cell: Cell
+    /// What the first destination opens with.
+    let firstKey: SRTPMasterKey
 
-    init(_ cell: Cell, _ sinks: Sinks, outboxSlots: Int?) throws {
+    init(_ cell: Cell, _ sinks: [TransportAddress], outboxSlots: Int?) throws {
         var random = BenchRandom(state: 7)
         var configuration = Engine.Configuration()
         configuration.mediaPort = 0
         configuration.collecting = .zero
         configuration.segmentation = cell.segmentation
         let feeder = try Feeder(segmentation: cell.segmentation)
-        let scene = BenchScene(cell, source: feeder.address, sinks: sinks.addresses, &random)
+        let scene = BenchScene(cell, source: feeder.address, sinks: sinks, &random)
+        firstKey = scene.subscriberKeys[0]
         self.cell = cell
         self.feeder = feeder
         publisher = Publisher(cell, key: scene.publisherKey, ssrc: scene.ssrc)
@@ -86,8 +89,10 @@ final class Floor {
     private var publisher: Publisher
     private let feeder: Feeder
     private let cell: Cell
+    /// What the first destination opens with.
+    let firstKey: SRTPMasterKey
 
-    init(_ cell: Cell, _ sinks: Sinks, slots: Int) throws {
+    init(_ cell: Cell, _ sinks: [TransportAddress], slots: Int) throws {
         var random = BenchRandom(state: 8)
         let key = random.key(cell.profile)
         self.cell = cell
@@ -104,8 +109,11 @@ final class Floor {
             throw BenchError("the floor found no memory")
         }
         self.floor = floor
+        var keys: [SRTPMasterKey] = []
+        for _ in 0..<cell.fanOut { keys.append(random.key(cell.profile)) }
+        firstKey = keys[0]
         for place in 0..<cell.fanOut {
-            guard Floor.add(place, to: sinks.addresses[place], floor, random.key(cell.profile)) else {
+            guard Floor.add(place, to: sinks[place], floor, keys[place]) else {
                 throw BenchError("the floor found no memory")
             }
         }

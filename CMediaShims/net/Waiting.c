@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -59,6 +60,31 @@ int parlor_epoll_wait(int epoll, parlor_ready *ready, uint32_t capacity, int64_t
         ready[i].events = events[i].events;
     }
     return count;
+}
+
+_Static_assert(POLLIN == EPOLLIN && POLLOUT == EPOLLOUT && POLLERR == EPOLLERR, "one set of event bits");
+
+int parlor_wait(
+    int epoll, const parlor_watched *watched, uint32_t count, parlor_ready *ready, uint32_t capacity, int64_t timeout) {
+    if (count > PARLOR_WATCHED || capacity <= count) return -EINVAL;
+    struct pollfd descriptors[4 + 1]; // PARLOR_WATCHED, and epoll
+    for (uint32_t i = 0; i < count; i++)
+        descriptors[i] = (struct pollfd){.fd = watched[i].descriptor, .events = (short)watched[i].events};
+    descriptors[count] = (struct pollfd){.fd = epoll, .events = POLLIN};
+    struct timespec limit = {timeout / 1000000000, timeout % 1000000000};
+    int found = ppoll(descriptors, count + 1, timeout < 0 ? NULL : &limit, NULL);
+    if (found < 0) return errno == EINTR ? 0 : -errno;
+    int filled = 0;
+    for (uint32_t i = 0; i < count && found > 0; i++) {
+        if (descriptors[i].revents == 0) continue;
+        if (descriptors[i].revents & POLLNVAL) return -EBADF;
+        ready[filled].token = watched[i].token;
+        ready[filled].events = (uint32_t)descriptors[i].revents;
+        filled += 1;
+    }
+    if (descriptors[count].revents == 0) return filled;
+    int more = parlor_epoll_wait(epoll, ready + filled, capacity - (uint32_t)filled, 0);
+    return more < 0 ? more : filled + more;
 }
 
 int parlor_wakeup_create(void) {

@@ -57,7 +57,10 @@ void Loop::drain() {
 void Loop::finish() {
     post([this] {
         work_.reset();
-        timer_->cancel();
+        // Deadlines that are still armed must fire, for they end the last connections; the last one disarmed cancels.
+        if (queue_.empty()) {
+            timer_->cancel();
+        }
     });
     if (!thread_.joinable()) {
         return;

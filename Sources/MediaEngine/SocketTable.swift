@@ -35,7 +35,7 @@ struct SocketTable {
     /// The slot of an open socket; `nil` when it is not (any more) in the table.
     func slot(of id: SocketID) -> Int? {
         let slot = id.slot
-        guard slot < entries.count, let entry = entries[slot], entry.id == id else { return nil }
+        guard slot < entries.count, let entry = entries[slot], entry.id.rawValue == id.rawValue else { return nil }
         return slot
     }
 

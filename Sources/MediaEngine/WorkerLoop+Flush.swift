@@ -46,7 +46,9 @@ extension WorkerLoop {
         while count < BatchSender.messageCapacity, first + count < plannedCount {
             let message = planned[first + count]
             let length = message.segmentCount
-            guard message.socket == socket, used + length <= BatchSender.segmentCapacity else { break }
+            guard message.socket.rawValue == socket.rawValue, used + length <= BatchSender.segmentCapacity else {
+                break
+            }
             messages[count] = parlor_outgoing(
                 destination: parlor_address(message.destination), first_segment: UInt32(used),
                 segment_count: UInt32(length), segment_size: length > 1 ? UInt32(message.segmentSize) : 0)

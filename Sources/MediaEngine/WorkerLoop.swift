@@ -22,6 +22,9 @@ struct WorkerLoop: ~Copyable {
 
     let worker: Worker
     let epoll: Int32
+    /// The shared sockets: waited for beside epoll, which would cost each datagram they send a wake-up.
+    private let watched: UnsafeMutableBufferPointer<parlor_watched>
+    private var watchedCount = 0
     let receiver: OpaquePointer
     var sender: BatchSender
     var sockets: SocketTable
@@ -48,6 +51,8 @@ struct WorkerLoop: ~Copyable {
         sender = BatchSender()
         ready = .allocate(capacity: Self.readyCapacity)
         ready.initialize(repeating: parlor_ready())
+        watched = .allocate(capacity: Int(PARLOR_WATCHED))
+        watched.initialize(repeating: parlor_watched())
         datagrams = .allocate(capacity: Self.datagramCapacity)
         let nothing = UnsafeMutableRawBufferPointer(start: nil, count: 0)
         datagrams.initialize(
@@ -60,6 +65,7 @@ struct WorkerLoop: ~Copyable {
     deinit {
         parlor_receiver_destroy(receiver)
         ready.deallocate()
+        watched.deallocate()
         datagrams.deallocate()
     }
 
@@ -127,7 +133,8 @@ struct WorkerLoop: ~Copyable {
 
     private func wait(until deadline: MediaTime, _ now: MediaTime) -> Int {
         let timeout = max(0, (deadline - now).nanoseconds)
-        let count = parlor_epoll_wait(epoll, ready.baseAddress, UInt32(ready.count), timeout)
+        let count = parlor_wait(
+            epoll, watched.baseAddress, UInt32(watchedCount), ready.baseAddress, UInt32(ready.count), timeout)
         precondition(count >= 0, "a worker's epoll is broken")
         return Int(count)
     }
@@ -143,8 +150,16 @@ struct WorkerLoop: ~Copyable {
         sockets[slot].isBlocked = blocked
         let entry = sockets[slot]
         let events = blocked ? PARLOR_READABLE | PARLOR_WRITABLE : PARLOR_READABLE
+        if let place = watchedPlace(of: entry.id) {
+            watched[place].events = events
+            return
+        }
         let result = parlor_epoll_modify(epoll, entry.descriptor, entry.id.rawValue, events)
         precondition(result == 0, "a worker cannot watch a socket of its table")
+    }
+
+    private func watchedPlace(of id: SocketID) -> Int? {
+        (0..<watchedCount).first { watched[$0].token == id.rawValue }
     }
 
     // MARK: Mailbox
@@ -167,13 +182,24 @@ struct WorkerLoop: ~Copyable {
 
     private mutating func attach(_ id: SocketID, _ socket: UDPSocket) {
         sockets.insert(id, descriptor: socket.descriptor, hasErrorQueue: socket.hasErrorQueue)
-        watch(socket.descriptor, token: id.rawValue)
+        guard id.slot < SocketID.firstPlainSlot, watchedCount < watched.count else {
+            watch(socket.descriptor, token: id.rawValue)
+            return
+        }
+        watched[watchedCount] = parlor_watched(
+            token: id.rawValue, descriptor: socket.descriptor, events: PARLOR_READABLE)
+        watchedCount += 1
     }
 
     /// Closes a socket once; a name that is not in the table was closed before.
     private mutating func close(_ id: SocketID) {
         guard let entry = sockets.remove(id) else { return }
-        _ = parlor_epoll_remove(epoll, entry.descriptor)
+        if let place = watchedPlace(of: id) {
+            watchedCount -= 1
+            watched[place] = watched[watchedCount]
+        } else {
+            _ = parlor_epoll_remove(epoll, entry.descriptor)
+        }
         parlor_close(entry.descriptor)
         if id.slot >= SocketID.firstPlainSlot { worker.setup.link.release(id) }
     }

@@ -9,7 +9,7 @@ import Testing
 @Suite struct EngineTests {
     /// The first of a hundred ports for the tests of this process, so that several runs on a machine do not meet. Below
     /// the ports that the kernel hands out (32768 and up).
-    private static let base = UInt16(10_000 + Int(getpid() % 200) * 100)
+    private static let base = UInt16(24_000 + Int(getpid() % 40) * 100)
 
     private func port(_ offset: UInt16) -> UInt16 { Self.base + offset }
 

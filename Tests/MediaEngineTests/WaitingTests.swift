@@ -33,6 +33,33 @@ import Testing
         #expect(parlor_monotonic_time() - start >= 3_000_000)
     }
 
+    @Test func aWaitTakesWatchedDescriptorsBesideEpoll() {
+        let epoll = parlor_epoll_create()
+        let inside = parlor_wakeup_create()
+        let beside = parlor_wakeup_create()
+        defer { for descriptor in [inside, beside, epoll] { parlor_close(descriptor) } }
+        #expect(parlor_epoll_add(epoll, inside, 1, PARLOR_READABLE) == 0)
+        var watched = [parlor_watched(token: 2, descriptor: beside, events: PARLOR_READABLE)]
+        var ready = [parlor_ready](repeating: parlor_ready(), count: 4)
+        #expect(parlor_wait(epoll, &watched, 1, &ready, 4, 0) == 0)
+        parlor_wakeup_signal(inside)
+        #expect(parlor_wait(epoll, &watched, 1, &ready, 4, 5_000_000_000) == 1)
+        #expect(ready[0].token == 1)
+        parlor_wakeup_signal(beside)
+        #expect(parlor_wait(epoll, &watched, 1, &ready, 4, 5_000_000_000) == 2)
+        #expect(ready[0].token == 2 && ready[0].events == PARLOR_READABLE && ready[1].token == 1)
+        // Waiting for room as well: an eventfd has some.
+        watched[0].events = PARLOR_READABLE | PARLOR_WRITABLE
+        parlor_wakeup_clear(beside)
+        parlor_wakeup_clear(inside)
+        #expect(parlor_wait(epoll, &watched, 1, &ready, 4, 5_000_000_000) == 1)
+        #expect(ready[0].token == 2 && ready[0].events == PARLOR_WRITABLE)
+        // No room for what could be ready, or a closed descriptor.
+        #expect(parlor_wait(epoll, &watched, 1, &ready, 1, 0) == PARLOR_INVALID)
+        watched[0].descriptor = 1_000_000
+        #expect(parlor_wait(epoll, &watched, 1, &ready, 4, 0) == PARLOR_BAD_DESCRIPTOR)
+    }
+
     /// What a thread saw of itself.
     private final class Seen: @unchecked Sendable {
         var name = ""

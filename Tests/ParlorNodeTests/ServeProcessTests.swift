@@ -55,10 +55,13 @@ import Testing
         }
     }
 
+    /// The first of a hundred ports for this process, so that several test runs on a machine do not meet.
+    private static let base = 28_000 + Int(getpid() % 40) * 100
+
     private func flags() throws -> [String] {
         [
-            "--http-listen", "127.0.0.1:\(try FreePorts.tcp())", "--media-workers", "2", "--media-port", "22100",
-            "--media-plain-port-range", "22200-22299",
+            "--http-listen", "127.0.0.1:\(try FreePorts.tcp())", "--media-workers", "2",
+            "--media-port", "\(Self.base)", "--media-plain-port-range", "\(Self.base + 10)-\(Self.base + 99)",
         ]
     }
 
@@ -66,7 +69,7 @@ import Testing
     func aSignalEndsItInOrder(signal: Int32) throws {
         let running = try Running(["serve", "--dev"] + flags())
         let text = running.read(until: "ready")
-        #expect(text.contains("UDP 22100-22101 on 127.0.0.1, 2 workers"), "got \(text)")
+        #expect(text.contains("UDP \(Self.base)-\(Self.base + 1) on 127.0.0.1, 2 workers"), "got \(text)")
         #expect(text.contains("announced  127.0.0.1"))
         #expect(text.contains("warning: plain SRTP legs carry their keys in the SDP"))
         #expect(text.hasSuffix("\nready\n"))
@@ -97,7 +100,7 @@ import Testing
         let text = second.read(until: nil)
         second.process.waitUntilExit()
         #expect(second.process.terminationStatus == 1)
-        #expect(text.contains("cannot listen on UDP 127.0.0.1:22100"), "got \(text)")
+        #expect(text.contains("cannot listen on UDP 127.0.0.1:\(Self.base)"), "got \(text)")
         #expect(text.contains("(media.port, --media-port)"))
     }
 

@@ -111,6 +111,13 @@ int32_t parlor_srtp_opener_open_rtp(
     parlor_srtp_opener *opener, uint8_t *packet, size_t length, size_t header_length, uint32_t ssrc, uint16_t sequence);
 int32_t parlor_srtp_opener_open_rtcp(parlor_srtp_opener *opener, uint8_t *packet, size_t length);
 
+// Memory
+
+/// Asks for the cache lines of a range that will soon be written, while something else is computed; changes nothing.
+static inline void parlor_will_write(const void *start, size_t length) {
+    for (size_t offset = 0; offset < length; offset += 64) __builtin_prefetch((const char *)start + offset, 1, 3);
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -38,7 +38,7 @@ extension Switchboard {
 
         let place: Int
         let isRTCPSocket: Bool
-        if datagram.socket == .sharedIPv4 || datagram.socket == .sharedIPv6 {
+        if datagram.socket.isShared {
             guard let found = addresses.find(datagram.source) else { return dropped(.unknownSource) }
             place = Int(found)
             isRTCPSocket = false
@@ -85,6 +85,8 @@ extension Switchboard {
             {
                 return false
             }
+            // A second of a track is more than the near caches hold: its oldest lines are far away, and are wanted right after opening.
+            willWrite(track.pointee.cache.nextPlace, count: datagram.bytes.count)
         } else {
             guard transport.pointee.canBind else { return dropped(.tooManySSRCs) }
             // It may turn out to belong to any of them.
@@ -92,9 +94,12 @@ extension Switchboard {
             where tracks[transport.pointee.tracks[position]].pointee.pendingCount == Track.pendingLimit { return false }
         }
 
+        // Read from the packet once more: the compiler loads the header's two bytes as four, which waits until every store before
+        // them, the last packet's copy into the cache too, has left the store buffer; 80 ns, measured on Zen 4.
+        let sequence = UInt16(bigEndian: datagram.bytes.loadUnaligned(fromByteOffset: 2, as: UInt16.self))
         let length: Int
         switch transport.pointee.opener.openRTP(
-            datagram.bytes, ssrc: header.ssrc, sequenceNumber: header.sequenceNumber, headerLength: header.headerLength)
+            datagram.bytes, ssrc: header.ssrc, sequenceNumber: sequence, headerLength: header.headerLength)
         {
         case .opened(let opened): length = opened
         case .failed(let reason): return dropped(reason)
@@ -153,7 +158,7 @@ extension Switchboard {
             if case .duplicate = arrival { drops.count(.duplicate) } else { drops.count(.implausibleSequence) }
             return
         }
-        if track.pointee.feedback.contains(.nack) { noteLoss(track: place, sequence, gap, now: now) }
+        if track.pointee.asksForMissing { noteLoss(track: place, sequence, gap, now: now) }
 
         let payloadLength = payloadEnd &- header.headerLength
         guard payloadLength > 0 else {

@@ -74,6 +74,11 @@ package struct PacketCache: ~Copyable {
         return bytes + offset
     }
 
+    /// Where the next packet will be written, if it fits before the ring's end.
+    @inline(__always) var nextPlace: UnsafeRawPointer {
+        UnsafeRawPointer(bytes + Int(truncatingIfNeeded: end) & (byteCapacity - 1))
+    }
+
     @inline(__always) private func isIntact(_ packet: CachedPacket) -> Bool {
         end &- packet.position <= UInt64(byteCapacity)
     }

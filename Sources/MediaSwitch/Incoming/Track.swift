@@ -18,6 +18,9 @@ struct Track: ~Copyable {
     let payloadType: UInt8
     let mid: ShortText
     let feedback: FeedbackSet
+    // Worked out once: comparing values of other modules goes through a witness table, per packet.
+    let isVideo: Bool
+    let asksForMissing: Bool
     /// For each extension id on the wire: its kind plus one, or 0.
     let extensionKinds: UnsafeMutablePointer<UInt8>
 
@@ -53,6 +56,8 @@ struct Track: ~Copyable {
         payloadType = spec.payloadType
         mid = spec.mid.flatMap { ShortText($0) } ?? ShortText()
         feedback = spec.feedback
+        isVideo = spec.codec.kind == .video
+        asksForMissing = spec.feedback.contains(.nack)
         extensionKinds = .allocate(capacity: 256)
         extensionKinds.initialize(repeating: 0, count: 256)
         for mapping in spec.extensions { extensionKinds[Int(mapping.id)] = mapping.kind.rawValue + 1 }
@@ -70,7 +75,6 @@ struct Track: ~Copyable {
         pending.deallocate()
     }
 
-    @inline(__always) var isVideo: Bool { codec != .opus }
     var canRequestKeyFrames: Bool { isVideo && !feedback.isDisjoint(with: [.pli, .fir]) }
 
     /// Takes a subscription out, also in the middle of an interrupted fan-out.

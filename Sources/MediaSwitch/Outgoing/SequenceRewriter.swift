@@ -10,6 +10,8 @@ package struct SequenceRewriter {
     private var firstIn = InlineArray<8, Int64>(repeating: 0)
     private var delta = InlineArray<8, Int64>(repeating: 0)
     private var count = 0
+    /// `delta` of the newest interval, which nearly every packet belongs to: a subscript of an inline array copies the array.
+    private var newestDelta: Int64 = 0
     /// The highest number seen, sent or left out.
     package private(set) var highestIn: Int64 = -1
     /// The highest number given; before the first, one less than the first.
@@ -31,7 +33,7 @@ package struct SequenceRewriter {
         guard count > 0 else { return nil }
         if sequence > highestIn {
             highestIn = sequence
-            let out = sequence &- delta[count &- 1]
+            let out = sequence &- newestDelta
             highestOut = max(highestOut, out)
             return out
         }
@@ -47,9 +49,10 @@ package struct SequenceRewriter {
         highestIn = sequence
         if firstIn[count &- 1] == sequence {
             firstIn[count &- 1] = sequence &+ 1
-            delta[count &- 1] &+= 1
+            newestDelta &+= 1
+            delta[count &- 1] = newestDelta
         } else {
-            open(first: sequence &+ 1, delta: delta[count &- 1] &+ 1)
+            open(first: sequence &+ 1, delta: newestDelta &+ 1)
         }
     }
 
@@ -90,6 +93,7 @@ package struct SequenceRewriter {
         }
         firstIn[count] = first
         delta[count] = newDelta
+        newestDelta = newDelta
         count &+= 1
     }
 }

@@ -24,6 +24,7 @@ struct Transport: ~Copyable {
     let peer: Int
     let socket: SocketID
     let rtcpSocket: SocketID
+    let isMuxed: Bool
     var opener: SRTPOpener
     var sealer: SRTPSealer
     let tagLength: Int32
@@ -40,7 +41,8 @@ struct Transport: ~Copyable {
     var hasRemote: Bool
     var hasRTCPRemote: Bool
 
-    private var bindings = InlineArray<16, SSRCBinding>(repeating: SSRCBinding(ssrc: 0, track: -1))
+    /// Raw storage: read for each packet, and a subscript of an inline array copies the array.
+    private let bindings: UnsafeMutablePointer<SSRCBinding>
     private(set) var bindingCount = 0
 
     var tracks = IndexList()
@@ -75,6 +77,7 @@ struct Transport: ~Copyable {
         self.peer = peer
         socket = spec.socket
         rtcpSocket = spec.rtcpSocket
+        isMuxed = spec.socket == spec.rtcpSocket
         self.opener = opener
         self.sealer = sealer
         tagLength = Int32(spec.outbound.profile.tagLength)
@@ -97,9 +100,11 @@ struct Transport: ~Copyable {
             hasRTCPRemote = true
         }
         lastHeard = now
+        bindings = .allocate(capacity: Self.bindingLimit)
+        bindings.initialize(repeating: SSRCBinding(ssrc: 0, track: -1), count: Self.bindingLimit)
     }
 
-    var isMuxed: Bool { socket == rtcpSocket }
+    deinit { bindings.deallocate() }
 
     // MARK: SSRCs
 

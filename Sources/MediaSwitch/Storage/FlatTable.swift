@@ -2,8 +2,10 @@ import MediaContract
 import MediaWire
 
 /// A key that mixes itself into 64 bits. The table always compares the whole key; the hash only says where to look.
-protocol FlatKey: Equatable {
+protocol FlatKey {
     var flatHash: UInt64 { get }
+    /// Equality, field by field: `==` of another module's type would be a call through its witness table.
+    func isSame(as other: Self) -> Bool
 }
 
 extension UInt64 {
@@ -18,11 +20,17 @@ extension UInt64 {
 
 extension SocketID: FlatKey {
     @inline(__always) var flatHash: UInt64 { rawValue.mixed }
+    @inline(__always) func isSame(as other: SocketID) -> Bool { rawValue == other.rawValue }
+    /// `sharedIPv4` or `sharedIPv6`.
+    @inline(__always) var isShared: Bool { rawValue <= 1 }
 }
 
 extension TransportAddress: FlatKey {
     @inline(__always) var flatHash: UInt64 {
         (low ^ UInt64(port) << 48 ^ (isIPv4 ? 1 << 47 : 0)).mixed &+ high.mixed
+    }
+    @inline(__always) func isSame(as other: TransportAddress) -> Bool {
+        low == other.low && high == other.high && port == other.port && isIPv4 == other.isIPv4
     }
 }
 
@@ -56,7 +64,7 @@ struct FlatTable<Key: FlatKey>: ~Copyable {
         while true {
             let entry = entries + place
             if entry.pointee.value == Self.vacant { return nil }
-            if entry.pointee.key == key { return entry.pointee.value }
+            if entry.pointee.key.isSame(as: key) { return entry.pointee.value }
             place = (place + 1) & mask
         }
     }
@@ -66,7 +74,7 @@ struct FlatTable<Key: FlatKey>: ~Copyable {
         if (count + 1) * 2 > mask + 1 { grow() }
         var place = Int(truncatingIfNeeded: key.flatHash) & mask
         while entries[place].value != Self.vacant {
-            if entries[place].key == key {
+            if entries[place].key.isSame(as: key) {
                 entries[place].value = value
                 return
             }
@@ -78,7 +86,7 @@ struct FlatTable<Key: FlatKey>: ~Copyable {
 
     mutating func remove(_ key: Key) {
         var place = Int(truncatingIfNeeded: key.flatHash) & mask
-        while entries[place].value != Self.vacant, entries[place].key != key { place = (place + 1) & mask }
+        while entries[place].value != Self.vacant, !entries[place].key.isSame(as: key) { place = (place + 1) & mask }
         guard entries[place].value != Self.vacant else { return }
         count -= 1
         // Close the gap, so that no look-up stops short of an entry behind it.
