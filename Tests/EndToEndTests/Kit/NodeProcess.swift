@@ -18,10 +18,12 @@ final class NodeProcess: Sendable {
     /// Runs the body with a node, then ends the node as an operator would: in order, with code 0, within 2 s.
     static func run(_ flags: [String] = ["--dev"], _ body: (NodeProcess) async throws -> Void) async throws {
         let node = try await start(flags)
-        do { try await body(node) } catch {
+        var failure: (any Error)?
+        do { try await body(node) } catch let error as TimedOut {
             Issue.record(error, "the node said: \(node.process.lastWords)")
-        }
+        } catch { failure = error }
         try await node.stop()
+        if let failure { throw failure }
     }
 
     private init(_ process: RunningProcess, _ scratch: Scratch, httpPort: UInt16, mediaPort: UInt16) {
