@@ -73,7 +73,9 @@ final class Ours {
         while worker.packetsOut &- before < wanted {
             rounds += 1
             guard rounds < 64 else {
-                throw BenchError("\(worker.packetsOut &- before) of \(wanted) copies left, \(worker.waiting) wait")
+                throw BenchError(
+                    "\(worker.packetsOut &- before) of \(wanted) copies left, \(worker.waiting) wait; drops: \(worker.drops)"
+                )
             }
             worker.round()
         }
