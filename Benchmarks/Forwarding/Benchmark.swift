@@ -69,8 +69,7 @@ struct Benchmark {
                 ratio: median(ratios), spread: (quantile(ratios, 0.75) - quantile(ratios, 0.25)) / 2)
             results.forwarding.append(result)
             report.row(cell, result, earlier: earlier)
-            let lost = ours.lostTurns + floor.lostTurns
-            if lost > 0 { report.line("          (\(lost) turns lost packets and were repeated)") }
+            for turn in ours.lostTurns + floor.lostTurns { report.line("          (a turn was repeated: \(turn))") }
         }
     }
 

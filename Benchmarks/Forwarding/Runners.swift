@@ -41,7 +41,7 @@ final class Ours {
     var sealingName: String { worker.sealingName }
 
     /// Turns that were not counted, of which some are allowed in a cell.
-    private(set) var lostTurns = 0
+    private(set) var lostTurns: [String] = []
 
     /// CPU ns per copy over at least so many copies.
     func sample(copies: Int) throws -> Double {
@@ -53,8 +53,8 @@ final class Ours {
                 cpu += turn.cpu
                 done += turn.copies
             } catch let lost as LostTurn {
-                lostTurns += 1
-                guard lostTurns <= 3 else { throw lost }
+                lostTurns.append(lost.description)
+                guard lostTurns.count <= 3 else { throw lost }
             }
         }
         return Double(cpu) / Double(done)
@@ -161,7 +161,7 @@ final class Floor {
     }
 
     /// Turns that were not counted, of which some are allowed in a cell.
-    private(set) var lostTurns = 0
+    private(set) var lostTurns: [String] = []
 
     /// CPU ns per copy over at least so many copies.
     func sample(copies: Int) throws -> Double {
@@ -173,8 +173,8 @@ final class Floor {
                 cpu += turn.cpu
                 done += turn.copies
             } catch let lost as LostTurn {
-                lostTurns += 1
-                guard lostTurns <= 3 else { throw lost }
+                lostTurns.append(lost.description)
+                guard lostTurns.count <= 3 else { throw lost }
             }
         }
         return Double(cpu) / Double(done)
