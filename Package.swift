@@ -80,7 +80,7 @@ let package = Package(
             dependencies: [
                 "RoomService", "RoomControl", "MediaEngine", "WebTransport", "MediaContract", "MediaWire", "CYAML",
             ],
-            swiftSettings: language),
+            exclude: ["README.md"], swiftSettings: language),
 
         // Clients
         .target(
@@ -147,8 +147,12 @@ let package = Package(
         .testTarget(
             name: "ClientEngineTests",
             dependencies: ["ClientEngine", "MediaTransport", "MediaContract", "MediaWire"], swiftSettings: language),
+        .testTarget(
+            name: "MediaLoadTests",
+            dependencies: ["MediaLoad", "ClientEngine", "MediaCodecs", "MediaContract", "MediaWire"],
+            swiftSettings: language),
         .testTarget(name: "MediaCodecsTests", dependencies: ["MediaCodecs", "MediaWire"], swiftSettings: language),
-        .testTarget(name: "EndToEndTests", dependencies: ["WebTransport"], swiftSettings: language),
+        .testTarget(name: "EndToEndTests", dependencies: ["MediaTransport", "MediaWire"], swiftSettings: language),
     ],
     cLanguageStandard: .gnu11,
     cxxLanguageStandard: .cxx17

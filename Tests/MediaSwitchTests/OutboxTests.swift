@@ -1,8 +1,8 @@
 import MediaContract
+import MediaSwitch
 import MediaTestKit
 import MediaWire
 import Testing
-import MediaSwitch
 
 @Suite struct OutboxTests {
     @Test func aRunToOneDestinationLeavesAsOneMessageAndAShorterOneEndsIt() {

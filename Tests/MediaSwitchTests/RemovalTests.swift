@@ -104,7 +104,8 @@ import Testing
         let bob = scene.subscriber(room: 1, to: alice.track)
         func unreachable() -> Int {
             scene.network.flush()
-            return scene.network.takeEvents().filter { if case .transportUnreachable = $0 { true } else { false } }.count
+            return scene.network.takeEvents().filter { if case .transportUnreachable = $0 { true } else { false } }
+                .count
         }
         func refuse(seconds: Int) {
             for _ in 0..<seconds * 10 {

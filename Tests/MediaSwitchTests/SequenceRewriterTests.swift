@@ -1,6 +1,6 @@
+import MediaSwitch
 import MediaTestKit
 import Testing
-import MediaSwitch
 
 /// The slow reference: every number in a dictionary.
 private struct ReferenceRewriter {

@@ -6,19 +6,17 @@ import Testing
 /// `parlor serve` as a process: what it prints, and how it ends. Serialized: each test starts a process and waits for it.
 @Suite(.serialized) struct ServeProcessTests {
     /// The program that was built beside these tests.
-    private static let program: URL? = {
-        var folder = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
-        // The test runner is the toolchain's own; then the build folder is where SwiftPM always puts it.
-        if !FileManager.default.isExecutableFile(atPath: folder.appendingPathComponent("parlor").path) {
-            #if DEBUG
-                folder = URL(fileURLWithPath: "\(Package.root)/.build/debug")
-            #else
-                folder = URL(fileURLWithPath: "\(Package.root)/.build/release")
-            #endif
-        }
-        let file = folder.appendingPathComponent("parlor")
-        return FileManager.default.isExecutableFile(atPath: file.path) ? file : nil
-    }()
+    private static func builtProgram() throws -> URL {
+        // The test runner may be the toolchain's own; then the build folder is where SwiftPM puts it.
+        #if DEBUG
+            let build = "\(Package.root)/.build/debug"
+        #else
+            let build = "\(Package.root)/.build/release"
+        #endif
+        let beside = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().path
+        let path = ["\(beside)/parlor", "\(build)/parlor"].first { FileManager.default.isExecutableFile(atPath: $0) }
+        return URL(fileURLWithPath: try #require(path, "parlor is not built beside the tests"))
+    }
 
     /// A running process and its output, up to a line or to its end; never for longer than 20 s.
     private final class Running {
@@ -26,7 +24,7 @@ import Testing
         private let output = Pipe()
 
         init(_ arguments: [String]) throws {
-            process.executableURL = try #require(ServeProcessTests.program, "parlor is not built beside the tests")
+            process.executableURL = try ServeProcessTests.builtProgram()
             process.arguments = arguments
             process.environment = ["SWIFT_BACKTRACE": "enable=no"]
             process.standardOutput = output

@@ -1,4 +1,5 @@
 import CNet
+package import MediaWire
 
 /// One thread that runs any number of clients: their sockets, their transports, and what stands behind them.
 package final class ClientEngine<Session: ClientSession>: Sendable {
@@ -67,7 +68,7 @@ package final class ClientEngine<Session: ClientSession>: Sendable {
     /// Figures of the thread itself.
     package func load() async -> ClientEngineLoad {
         await withCheckedContinuation { continuation in
-            let accepted = mailbox.post(.inspect { continuation.resume(returning: $0.load) })
+            let accepted = mailbox.post(.inspect { continuation.resume(returning: $0.takeLoad()) })
             if !accepted { continuation.resume(returning: ClientEngineLoad()) }
         }
     }
@@ -104,6 +105,9 @@ package struct ClientEngineLoad: Sendable, Equatable {
     package var cpuSeconds = 0.0
     /// Since it began.
     package var wallSeconds = 0.0
+    /// The longest that the thread came late to a deadline since it was last asked: how long it was kept from the processor, or
+    /// was busy with others.
+    package var latest = MediaDuration.zero
     /// What seals.
     package var backend = ""
     package init() {}

@@ -53,6 +53,7 @@ struct ClientLoop<Session: ClientSession>: ~Copyable {
     private var inbox: [ClientMessage<Session>] = []
     private var isStopping = false
     private let started: Int64
+    private var latest = MediaDuration.zero
 
     init(mailbox: ClientMailbox<ClientMessage<Session>>, epoll: Int32) {
         guard let receiver = parlor_receiver_create(UInt32(Self.batch), PARLOR_GRO_SLOT),
@@ -169,11 +170,13 @@ struct ClientLoop<Session: ClientSession>: ~Copyable {
         }
     }
 
-    var load: ClientEngineLoad {
+    mutating func takeLoad() -> ClientEngineLoad {
         var load = ClientEngineLoad()
         load.cpuSeconds = Double(parlor_thread_cpu_time()) / 1e9
         load.wallSeconds = Double(parlor_monotonic_time() - started) / 1e9
+        load.latest = latest
         load.backend = scene.outbox.backendName
+        latest = .zero
         return load
     }
 
@@ -194,6 +197,7 @@ struct ClientLoop<Session: ClientSession>: ~Copyable {
             }
             if scene.outbox.free < Self.turn { flush() }
             client.scheduled = .distantFuture
+            latest = max(latest, scene.now - entry.time)
             if client.transport.nextDeadline <= scene.now {
                 client.transport.advance(to: scene.now, wallTime: scene.wallTime, into: &scene.outbox)
                 for stream in 0..<client.transport.receivedStreamCount { handOnOrdered(client, stream) }

@@ -28,8 +28,10 @@ package enum LoadOptions {
         LoadOption(
             name: "subscribers", value: "N",
             help: "Subscribers in each room (1); each receives every publisher of its room.", group: "Who"),
-        LoadOption(name: "room-prefix", value: "NAME", help: "Rooms are called NAME-1, NAME-2 ... (load).", group: "Who"),
-        LoadOption(name: "ramp", value: "N", help: "At most N joins a second (as fast as the node answers).", group: "Who"),
+        LoadOption(
+            name: "room-prefix", value: "NAME", help: "Rooms are called NAME-1, NAME-2 ... (load).", group: "Who"),
+        LoadOption(
+            name: "ramp", value: "N", help: "At most N joins a second (as fast as the node answers).", group: "Who"),
         LoadOption(
             name: "late-after", value: "N",
             help: "Subscribers join only when each publisher of their room has sent N packets.", group: "Who"),
@@ -49,7 +51,8 @@ package enum LoadOptions {
         LoadOption(
             name: "packets-per-second", value: "N",
             help: "Small packets in place of sound, N a second: to test packet rates.", group: "Media"),
-        LoadOption(name: "payload", value: "BYTES", help: "Size of the small packets, 16 to 1150 (20).", group: "Media"),
+        LoadOption(
+            name: "payload", value: "BYTES", help: "Size of the small packets, 16 to 1150 (20).", group: "Media"),
         LoadOption(
             name: "share", value: "yes|no",
             help: "Whether publishers share a few encoders (yes with more than 4 publishers).", group: "Media"),
@@ -66,7 +69,8 @@ package enum LoadOptions {
     /// The text of `--help`.
     package static var help: String {
         var lines = [
-            "Joins rooms of a Parlor node as synthetic publishers and subscribers, checks every frame, and reports.", "",
+            "Joins rooms of a Parlor node as synthetic publishers and subscribers, checks every frame, and reports.",
+            "",
             "Usage: parlor-load [OPTIONS]",
         ]
         var groups: [String] = []
@@ -89,7 +93,8 @@ package enum LoadOptions {
             }
         }
         lines += [
-            "", "Exit code: 0 when all was right; 1 when anything was wrong, with a line for each kind of fault; 2 for bad usage.",
+            "",
+            "Exit code: 0 when all was right; 1 when anything was wrong, with a line for each kind of fault; 2 for bad usage.",
             "", "  parlor-load --rooms 2 --publishers 2 --subscribers 10",
             "  parlor-load --audio-only --packets-per-second 20000 --late-after 70000",
         ]

@@ -38,7 +38,9 @@ package struct LoadOutput: Sendable {
             return
         }
         console.write(report.json + "\n")
-        for fault in report.faults { console.note("parlor-load: \(fault.kind.rawValue): \(fault.count) \(fault.kind.text)\n") }
+        for fault in report.faults {
+            console.note("parlor-load: \(fault.kind.rawValue): \(fault.count) \(fault.kind.text)\n")
+        }
     }
 }
 

@@ -18,7 +18,7 @@ extension LoadReport {
     /// Two tables: the media, and joins and repair. More than 40 rooms are shown as the total alone.
     package var tables: String {
         var media = LoadTable(
-            "room", "pubs", "subs", "sent", "received", "Mbit/s in", "out", "lost", "loss", "frames", "wrong", "tone",
+            "room", "pubs", "subs", "sent", "received", "Mbit/s up", "down", "lost", "loss", "frames", "wrong", "tone",
             "latency p50", "p99 ms")
         var joins = LoadTable(
             "room", "join p50", "p95 ms", "first frame p50", "p95 ms", "NACK", "repaired", "key frames asked",

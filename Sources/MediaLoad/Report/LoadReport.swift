@@ -42,7 +42,7 @@ package struct LoadReport: Codable, Sendable, Equatable {
         /// Post to answer.
         package var joinP50Milliseconds: Double?
         package var joinP95Milliseconds: Double?
-        /// Post to the first decoded frame of a line.
+        /// Post to the first decoded picture of a line; without video, to its first sound or packet.
         package var firstFrameP50Milliseconds: Double?
         package var firstFrameP95Milliseconds: Double?
 
@@ -72,6 +72,8 @@ package struct LoadReport: Codable, Sendable, Equatable {
         /// Of one processor, in percent, under full load.
         package var sendingThreadPercent = 0.0
         package var receivingThreadsPercent: [Double] = []
+        /// The longest that a thread came late to what was due, in milliseconds.
+        package var latestMilliseconds = 0.0
         /// Granted for each socket, in bytes.
         package var receiveBuffer = 0
         package var encoders = 0

@@ -40,6 +40,9 @@ package struct LoadTally: Sendable {
     /// A line must have had its first frame this long after the join.
     static let firstFrameTime = MediaDuration.milliseconds(1500)
 
+    /// A tester that is later than this, in milliseconds, says so.
+    static let tolerableLateness = 50.0
+
     package let scenario: LoadScenario
     package var joins: [Join] = []
     package var publishers: [PublisherFigures] = []
@@ -75,7 +78,9 @@ package struct LoadTally: Sendable {
         let faults = faults
         return LoadReport(
             passed: faults.isEmpty, seconds: max((end - start.time).seconds, 0), total: total, rooms: rooms,
-            faults: faults.all.map { LoadReport.Fault(kind: $0.kind, count: $0.entry.count, example: $0.entry.example) },
+            faults: faults.all.map {
+                LoadReport.Fault(kind: $0.kind, count: $0.entry.count, example: $0.entry.example)
+            },
             tester: tester, remarks: remarks)
     }
 
@@ -112,7 +117,7 @@ package struct LoadTally: Sendable {
                 result.toneStretchesWrong &+= line.toneWrong
                 result.jitterMilliseconds = max(result.jitterMilliseconds, line.reception.jitter * 1000)
                 latency.add(line.latency)
-                if let first = line.firstFrame {
+                if let first = line.firstFrame, line.kind == .video || scenario.isAudioOnly {
                     firstFrames.add(microseconds: (first - subscriber.joinStarted).nanoseconds / 1000)
                 }
             }
@@ -149,9 +154,12 @@ package struct LoadTally: Sendable {
         for publisher in publishers {
             let statistics = publisher.statistics
             addDrops(of: statistics.failures, who: "a publisher", to: &faults)
-            faults.add(.ended, count: min(statistics.goodbyesReceived, 1), "a publisher of \(scenario.roomName(publisher.room))")
             faults.add(
-                .testerTooSlow, count: UInt64(clamping: publisher.skipped) + statistics.sendRefused + publisher.sendFailures,
+                .ended, count: min(statistics.goodbyesReceived, 1),
+                "a publisher of \(scenario.roomName(publisher.room))")
+            faults.add(
+                .testerTooSlow,
+                count: UInt64(clamping: publisher.skipped) + statistics.sendRefused + publisher.sendFailures,
                 publisher.failure ?? "a publisher of \(scenario.roomName(publisher.room))")
         }
         for subscriber in subscribers { add(subscriber, to: &faults) }
@@ -167,9 +175,8 @@ package struct LoadTally: Sendable {
         faults.add(.testerTooSlow, count: subscriber.statistics.sendRefused + subscriber.sendFailures, who)
         for (index, line) in subscriber.lines.enumerated() {
             for (kind, entry) in line.faults.all { faults.add(kind, count: entry.count, "\(who): \(entry.example)") }
-            let kind = scenario.kinds[index % scenario.kinds.count]
             let publisher = index / scenario.kinds.count
-            let what = "\(who), \(kind.name) of \(scenario.publisherName(publisher))"
+            let what = "\(who), \(line.kind.name) of \(scenario.publisherName(publisher))"
             faults.add(.lost, count: line.reception.lost, what)
             let hasPublisher = joins.contains {
                 $0.isPublisher && $0.room == subscriber.room && $0.index == publisher && $0.failure == nil
@@ -217,6 +224,11 @@ package struct LoadTally: Sendable {
             remarks.append(
                 "The tester was busy: sending thread \(LoadReport.fixed(tester.sendingThreadPercent, 0)) %, receiving"
                     + " \(LoadReport.fixed(busiest, 0)) % of a processor. Its latencies are partly its own.")
+        }
+        if tester.latestMilliseconds > Self.tolerableLateness {
+            remarks.append(
+                "The tester's threads came up to \(LoadReport.fixed(tester.latestMilliseconds, 0)) ms late to what was due (too"
+                    + " little processor time): latencies and jitter are partly its own.")
         }
         if subscribers.contains(where: { $0.socketDrops > 0 }) {
             remarks.append("The tester lost packets itself: loss, wrong frames and latency are not the node's alone.")

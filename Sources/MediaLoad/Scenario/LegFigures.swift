@@ -9,6 +9,13 @@ package struct PublisherFigures: Sendable {
     package var failure: String?
     package var sendFailures: UInt64
 
+    package init(room: Int, statistics: ClientStatistics = ClientStatistics(), skipped: Int64 = 0) {
+        self.room = room
+        self.statistics = statistics
+        self.skipped = skipped
+        sendFailures = 0
+    }
+
     package init(room: Int, _ view: ClientView<SyntheticPublisher>) {
         self.room = room
         statistics = view.statistics
@@ -21,17 +28,23 @@ package struct PublisherFigures: Sendable {
 /// What a subscriber has found so far.
 package struct SubscriberFigures: Sendable {
     package struct Line: Sendable {
+        package var kind: MediaKind
         package var publisher: UInt16
-        package var frames: UInt64
-        package var wrong: UInt64
-        package var framesChecked: UInt64
-        package var toneWindows: UInt64
-        package var toneWrong: UInt64
-        package var latency: LatencyHistogram
+        package var frames: UInt64 = 0
+        package var wrong: UInt64 = 0
+        package var framesChecked: UInt64 = 0
+        package var toneWindows: UInt64 = 0
+        package var toneWrong: UInt64 = 0
+        package var latency = LatencyHistogram()
         package var firstFrame: MediaTime?
         package var lastPacket: MediaTime?
-        package var faults: FaultCounts
-        package var reception: ReceptionStatistics
+        package var faults = FaultCounts()
+        package var reception = ReceptionStatistics()
+
+        package init(kind: MediaKind, publisher: UInt16) {
+            self.kind = kind
+            self.publisher = publisher
+        }
     }
 
     package var room: Int
@@ -50,11 +63,28 @@ package struct SubscriberFigures: Sendable {
         socketDrops = view.socketDrops
         sendFailures = view.sendFailures
         lines = zip(view.session.lines, view.reception).map { check, reception in
-            Line(
-                publisher: check.publisher, frames: check.frames.frames, wrong: check.frames.wrong,
-                framesChecked: check.framesChecked, toneWindows: check.tone.windows, toneWrong: check.tone.wrong,
-                latency: check.frames.latency, firstFrame: check.firstFrame, lastPacket: check.lastPacket,
-                faults: check.faults, reception: reception)
+            var line = Line(kind: check.kind, publisher: check.publisher)
+            line.frames = check.frames.frames
+            line.wrong = check.frames.wrong
+            line.framesChecked = check.framesChecked
+            line.toneWindows = check.tone.windows
+            line.toneWrong = check.tone.wrong
+            line.latency = check.frames.latency
+            line.firstFrame = check.firstFrame
+            line.lastPacket = check.lastPacket
+            line.faults = check.faults
+            line.reception = reception
+            return line
         }
+    }
+
+    package init(room: Int, name: String, lines: [Line], joinStarted: MediaTime) {
+        self.room = room
+        self.name = name
+        statistics = ClientStatistics()
+        self.lines = lines
+        self.joinStarted = joinStarted
+        socketDrops = 0
+        sendFailures = 0
     }
 }

@@ -74,7 +74,8 @@ package actor LoadRun {
                 } else if kind == .audio {
                     kinds.append(
                         FrameSource(
-                            try SharedStream(audio: OpusEncoder.Settings(), publisher: publisher, firstTimestamp: timestamp)))
+                            try SharedStream(
+                                audio: OpusEncoder.Settings(), publisher: publisher, firstTimestamp: timestamp)))
                 } else {
                     let settings = VPXEncoder.Settings(
                         codec: scenario.codec, width: scenario.width, height: scenario.height,
@@ -105,7 +106,9 @@ package actor LoadRun {
                 await waitForRamp()
                 if stop.isRequested { break }
                 group.addTask { await self.join(publisher: publishers, room: leg.room, index: leg.index, join) }
-                if started % 100 == 99 { output.note("\(started + 1) of \(all.count) \(publishers ? "publishers" : "subscribers") joined") }
+                if started % 100 == 99 {
+                    output.note("\(started + 1) of \(all.count) \(publishers ? "publishers" : "subscribers") joined")
+                }
             }
             await group.waitForAll()
         }
@@ -243,6 +246,7 @@ package actor LoadRun {
         }
         tally.tester.sendingThreadPercent = shares.first ?? 0
         tally.tester.receivingThreadsPercent = Array(shares.dropFirst())
+        tally.tester.latestMilliseconds = (after.map(\.latest).max() ?? .zero).seconds * 1000
         tally.tester.sealing = after.first?.backend ?? ""
     }
 

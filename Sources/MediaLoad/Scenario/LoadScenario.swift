@@ -91,7 +91,8 @@ package struct LoadScenario: Sendable, Equatable {
         if let size = options["size"] { (width, height) = try Self.size(size) }
         isAudioOnly = options["audio-only"] != nil
         packetsPerSecond = try read.number("packets-per-second", 1...1_000_000)
-        payloadSize = try read.number("payload", ProbePayload.smallestSize...RTPPayload.defaultMaximumSize) ?? payloadSize
+        payloadSize =
+            try read.number("payload", ProbePayload.smallestSize...RTPPayload.defaultMaximumSize) ?? payloadSize
         if options["payload"] != nil, packetsPerSecond == nil {
             throw LoadUsageError("--payload goes with --packets-per-second")
         }
@@ -99,7 +100,9 @@ package struct LoadScenario: Sendable, Equatable {
         decode = try read.number("decode", 0...1_000_000)
         threads = try read.number("threads", 1...256)
         // The picture tells publishers apart by 16 bits.
-        if !sharesEncoders, publisherCount > 65_536 { throw LoadUsageError("more than 65,536 publishers need --share yes") }
+        if !sharesEncoders, publisherCount > 65_536 {
+            throw LoadUsageError("more than 65,536 publishers need --share yes")
+        }
         // A transport has at most 64 streams.
         if publishers * kinds.count > 64 {
             throw LoadUsageError("a subscriber receives at most 64 streams: fewer --publishers, or --audio-only")
@@ -140,7 +143,8 @@ private struct OptionReader {
     /// What can stand in a token and in a URL as it is.
     func name(_ name: String) throws(LoadUsageError) -> String? {
         guard let text = options[name] else { return nil }
-        let isName = !text.isEmpty && text.utf8.count <= 48
+        let isName =
+            !text.isEmpty && text.utf8.count <= 48
             && text.utf8.allSatisfy { byte in
                 switch byte {
                 case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

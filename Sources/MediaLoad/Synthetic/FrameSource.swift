@@ -28,8 +28,8 @@ package final class FrameSource: @unchecked Sendable {
     private var lastKeyFrame: MediaTime?
     private var keyFrameWanted = false
 
-    /// Key frames are large: at most two a second, whoever asks.
-    static let keyFrameSpacing = MediaDuration.milliseconds(500)
+    /// Key frames are large: at most four a second, whoever asks. The node asks each publisher once a second at most.
+    static let keyFrameSpacing = MediaDuration.milliseconds(250)
     /// A source that is so far behind leaves frames out instead of hurrying after.
     static let patience = MediaDuration.milliseconds(200)
 

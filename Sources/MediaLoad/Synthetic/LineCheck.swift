@@ -25,6 +25,7 @@ package final class LineCheck {
         case packets
     }
 
+    package let kind: MediaKind
     package let publisher: UInt16
     package private(set) var frames: FrameJudge
     package private(set) var tone: ToneJudge
@@ -49,6 +50,11 @@ package final class LineCheck {
         self.publisher = publisher
         frames = FrameJudge(publisher: publisher)
         tone = ToneJudge(publisher: publisher)
+        kind =
+            switch method {
+            case .picture, .pictureHeaders: .video
+            case .tone, .probes, .packets: .audio
+            }
         work =
             switch method {
             case .picture(let codec): .picture(VideoDepacketizer(codec), try VPXDecoder(codec))
@@ -84,9 +90,7 @@ package final class LineCheck {
             if case .frame(let frame) = reception, !decode(frame, decoder, now, wallTime) {
                 depacketizer.requireKeyFrame()
             }
-            if case .dropped(.malformed) = reception {
-                headerFaults.add(.malformed, "a payload of publisher \(publisher) that cannot be depacketized")
-            }
+            if case .dropped(let reason) = reception { noteDrop(reason) }
             let needed = depacketizer.needsKeyFrame
             work = .picture(depacketizer, decoder)
             return wantsKeyFrame(needed, now)
@@ -103,6 +107,18 @@ package final class LineCheck {
         case .packets: if firstFrame == nil { firstFrame = now }
         }
         return false
+    }
+
+    /// After a loss, payloads are dropped until the next key frame. Without one, the publisher's or the node's frames do not
+    /// follow each other.
+    private func noteDrop(_ reason: DepacketizerDrop) {
+        if reason == .malformed {
+            headerFaults.add(.malformed, "a payload of publisher \(publisher) that cannot be depacketized")
+        } else if firstFrame != nil, !lossBefore {
+            headerFaults.add(.wrongOrder, "publisher \(publisher): \(reason), though no packet was lost")
+            // Once for each such break.
+            lossBefore = true
+        }
     }
 
     private func wantsKeyFrame(_ needed: Bool, _ now: MediaTime) -> Bool {

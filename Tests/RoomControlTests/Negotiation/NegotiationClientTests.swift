@@ -1,8 +1,7 @@
 import MediaContract
 import MediaWire
-import Testing
-
 import RoomControl
+import Testing
 
 /// The client's half (builder, reader, player's file) against the node's.
 @Suite struct NegotiationClientTests {

@@ -1,6 +1,5 @@
 import MediaContract
 import MediaWire
-
 import RoomControl
 
 /// SplitMix64: the same numbers for the same seed.

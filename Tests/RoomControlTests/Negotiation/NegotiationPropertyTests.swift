@@ -1,9 +1,8 @@
 import Foundation
 import MediaContract
 import MediaWire
-import Testing
-
 import RoomControl
+import Testing
 
 @Suite struct NegotiationPropertyTests {
     /// A083: the order of attributes inside a section has no meaning.

@@ -1,8 +1,7 @@
 import MediaContract
 import MediaWire
-import Testing
-
 import RoomControl
+import Testing
 
 @Suite struct PlainBundleTests {
     private static func offer(

@@ -1,8 +1,7 @@
 import MediaContract
 import MediaWire
-import Testing
-
 import RoomControl
+import Testing
 
 @Suite struct PlainOfferTests {
     /// What is wrong with the whole offer: status, line, and a part of the sentence.

@@ -1,0 +1,77 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// parlor-load against a real node: it checks every frame itself, and its exit code says so.
+    @Suite struct LoadTests {
+        /// Of the JSON report, what is looked at here.
+        struct Report: Decodable {
+            struct Room: Decodable {
+                var name: String
+                var publishersJoined: Int
+                var subscribersJoined: Int
+                var packetsSent: Int
+                var packetsReceived: Int
+                var packetsLost: Int
+                var framesDecoded: Int
+                var framesWrong: Int
+                var toneStretches: Int
+                var toneStretchesWrong: Int
+                var latencyP50Milliseconds: Double?
+                var latencyP99Milliseconds: Double?
+            }
+            struct Fault: Decodable {
+                var kind: String
+                var count: Int
+            }
+            var passed: Bool
+            var total: Room
+            var rooms: [Room]
+            var faults: [Fault]
+        }
+
+        @Test(arguments: ["vp8", "vp9"]) func twoRooms(_ codec: String) async throws {
+            try await NodeProcess.run { node in
+                let report = try await Self.run(
+                    node, "--rooms", "2", "--publishers", "2", "--subscribers", "3", "--duration", "5", "--codec", codec
+                )
+                #expect(report.passed && report.faults.isEmpty)
+                #expect(report.rooms.count == 2)
+                for room in report.rooms {
+                    #expect(room.publishersJoined == 2 && room.subscribersJoined == 3)
+                    #expect(room.packetsLost == 0 && room.framesWrong == 0 && room.toneStretchesWrong == 0)
+                    // Two publishers at 25 pictures a second, to three subscribers, for five seconds: 750.
+                    #expect(room.framesDecoded >= 600)
+                    // Sound of 20 ms a packet comes on top of at least one packet for each picture.
+                    #expect(room.packetsReceived >= room.framesDecoded * 2)
+                    #expect(room.packetsReceived <= room.packetsSent * 3)
+                    // Stretches of 100 ms: two publishers, three subscribers, five seconds make 300.
+                    #expect(room.toneStretches >= 200)
+                    let (median, most) = (room.latencyP50Milliseconds ?? -1, room.latencyP99Milliseconds ?? -1)
+                    #expect(median > 0 && median <= most && median < 1000)
+                }
+                #expect(report.total.framesDecoded == report.rooms.reduce(0) { $0 + $1.framesDecoded })
+            }
+        }
+
+        /// The sequence number has gone round once when the subscriber joins: it must be told a rollover counter of 0 all the same.
+        @Test(arguments: ["gcm128", "cm"]) func subscriber70000PacketsLate(_ profile: String) async throws {
+            try await NodeProcess.run { node in
+                let report = try await Self.run(
+                    node, "--audio-only", "--packets-per-second", "20000", "--late-after", "70000", "--duration", "1",
+                    "--profile", profile)
+                #expect(report.passed && report.faults.isEmpty)
+                #expect(report.total.packetsSent > 70_000)
+                #expect(report.total.packetsReceived >= 10_000)
+                #expect(report.total.packetsLost == 0)
+            }
+        }
+
+        private static func run(_ node: NodeProcess, _ words: String...) async throws -> Report {
+            let ended = try await RunningProcess.run(
+                [Programs.load, "--url", node.url, "--json"] + words, environment: node.environment, in: node.scratch)
+            #expect(ended.code == 0, "\(ended.error.suffix(2000))")
+            return try JSONDecoder().decode(Report.self, from: Data(ended.output.utf8))
+        }
+    }
+}
