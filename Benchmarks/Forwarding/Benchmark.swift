@@ -69,6 +69,7 @@ struct Benchmark {
                 ratio: median(ratios), spread: (quantile(ratios, 0.75) - quantile(ratios, 0.25)) / 2)
             results.forwarding.append(result)
             report.row(cell, result, earlier: earlier)
+            for turn in ours.lostTurns + floor.lostTurns { report.line("          (a turn was repeated: \(turn))") }
         }
     }
 

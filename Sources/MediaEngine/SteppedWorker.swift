@@ -60,6 +60,14 @@ package struct SteppedWorker: ~Copyable {
 
     /// Datagrams that left since the start.
     package var packetsOut: UInt64 { switchboard.packetsOut }
+    /// What was dropped since the start, by name.
+    package var drops: [String: UInt64] {
+        var counts: [String: UInt64] = [:]
+        for reason in DropReason.allCases where switchboard.dropCount(reason) > 0 {
+            counts[reason.name] = switchboard.dropCount(reason)
+        }
+        return counts
+    }
     /// Datagrams that still wait, for a socket that takes no more.
     package var waiting: Int { switchboard.outbox.count }
 }

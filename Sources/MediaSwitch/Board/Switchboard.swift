@@ -115,6 +115,9 @@ package struct Switchboard: ~Copyable {
     /// Counted by the worker: drops that only the kernel's side sees.
     package func countDrop(_ reason: DropReason, _ n: UInt64) { drops.count(reason, n) }
 
+    /// Drops for this reason since the start.
+    package func dropCount(_ reason: DropReason) -> UInt64 { drops.value(reason) }
+
     /// For load figures and tests.
     package var peerCount: Int { peers.count }
     package var subscriptionCount: Int { subscriptions.count }
