@@ -29,7 +29,7 @@ package enum DropReason: UInt8, CaseIterable, Hashable, Sendable {
     // After authentication
     case badPadding, malformedRTCP, paddingOnly, duplicate, implausibleSequence
     // On the way to a subscriber
-    case awaitingKeyFrame, lateForSubscriber, noDestination, headerTooLarge, outboxFull, sealFailed
+    case awaitingKeyFrame, overwritten, lateForSubscriber, noDestination, headerTooLarge, outboxFull, sealFailed
     // Feedback
     case retransmissionGone, retransmissionLimited, keyFrameRequestLimited
     // The kernel's part

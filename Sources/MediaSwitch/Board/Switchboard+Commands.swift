@@ -146,7 +146,7 @@ extension Switchboard {
         let subscription = subscriptions[place]
         let track = Int(subscription.pointee.track)
         let transport = Int(subscription.pointee.transport)
-        if subscription.pointee.rewriter.hasStarted, !transports[transport].pointee.isClosing {
+        if !transports[transport].pointee.isClosing {
             transports[transport].pointee.retire(subscription.pointee, now: now)
         }
         outbox.drop(from: transport * 2) { [ssrc = subscription.pointee.ssrc] in $0.track >= 0 && $0.ssrc == ssrc }

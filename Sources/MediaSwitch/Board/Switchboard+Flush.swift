@@ -5,16 +5,21 @@ import MediaTransport
 extension Switchboard {
     /// Seals what waits and plans it into `outbox.messages`.
     package mutating func prepareFlush() {
+        var sealed = 0
         for position in 0..<outbox.listedCount {
             let destination = Int(outbox.listed[position])
             var slot = outbox.queues[destination].head
             while slot >= 0 {
                 let entry = outbox.slots + Int(slot)
-                if !entry.pointee.isSealed { seal(Int(slot), transport: destination / 2) }
+                if !entry.pointee.isSealed {
+                    seal(Int(slot), transport: destination / 2)
+                    outbox.sealing[sealed] = slot
+                    sealed &+= 1
+                }
                 slot = entry.pointee.next
             }
         }
-        batch.seal()
+        if batch.seal() > 0 { dropUnsealed(sealed) }
 
         outbox.beginPlan()
         var segment = 0
@@ -32,6 +37,15 @@ extension Switchboard {
             }
         }
         if outbox.messageCount > 0 { batchesOut &+= 1 }
+    }
+
+    /// What could not be sealed is plain text: it never leaves.
+    private mutating func dropUnsealed(_ count: Int) {
+        for position in 0..<count where batch.hasFailed(position) {
+            outbox.slots[Int(outbox.sealing[position])].isDone = true
+            drops.count(.sealFailed)
+        }
+        outbox.dropDone()
     }
 
     @inline(__always) private mutating func seal(_ slot: Int, transport place: Int) {

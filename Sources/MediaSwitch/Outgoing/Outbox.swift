@@ -54,6 +54,8 @@ package struct Outbox: ~Copyable {
     private(set) var freeCount: Int
     private let plannedSlots: UnsafeMutablePointer<Int32>
     private let plannedDestinations: UnsafeMutablePointer<Int32>
+    /// The slots that are being sealed, in the order of the batch.
+    let sealing: UnsafeMutablePointer<Int32>
 
     private(set) var queues: UnsafeMutablePointer<OutboxQueue>
     private var queueCapacity = 64
@@ -76,6 +78,7 @@ package struct Outbox: ~Copyable {
         freeCount = capacity
         plannedSlots = .allocate(capacity: capacity)
         plannedDestinations = .allocate(capacity: capacity)
+        sealing = .allocate(capacity: capacity)
         queues = .allocate(capacity: queueCapacity)
         queues.initialize(repeating: OutboxQueue(), count: queueCapacity)
         listed = .allocate(capacity: queueCapacity)
@@ -89,6 +92,7 @@ package struct Outbox: ~Copyable {
         free.deallocate()
         plannedSlots.deallocate()
         plannedDestinations.deallocate()
+        sealing.deallocate()
         queues.deallocate()
         listed.deallocate()
     }
@@ -162,6 +166,11 @@ package struct Outbox: ~Copyable {
         }
         queue.pointee.tail = number
         count &+= 1
+    }
+
+    /// Frees the waiting datagrams that are marked as done, wherever they wait.
+    mutating func dropDone() {
+        for place in 0..<listedCount { drop(from: Int(listed[place])) { $0.isDone } }
     }
 
     // MARK: The plan

@@ -30,7 +30,8 @@ struct Subscription {
     /// On the subscriber's timeline.
     var lastTimestamp: UInt32 = 0
 
-    private var resumed: RetiredStream?
+    /// The stream that this one continues, until its first packet.
+    private(set) var resumed: RetiredStream?
 
     // What the subscriber reports
     var fractionLost: UInt8 = 0

@@ -131,9 +131,14 @@ struct Transport: ~Copyable {
         bindingCount = kept
     }
 
+    /// Remembers where a stream ended; one that never sent anything passes on what it was to continue.
     mutating func retire(_ subscription: Subscription, now: MediaTime) {
-        retired[subscription.ssrc] = RetiredStream(
-            highestOut: subscription.rewriter.highestOut, timestamp: subscription.lastTimestamp, time: now)
+        if let earlier = subscription.resumed {
+            retired[subscription.ssrc] = earlier
+        } else if subscription.rewriter.hasStarted {
+            retired[subscription.ssrc] = RetiredStream(
+                highestOut: subscription.rewriter.highestOut, timestamp: subscription.lastTimestamp, time: now)
+        }
     }
 
     // MARK: Addresses
