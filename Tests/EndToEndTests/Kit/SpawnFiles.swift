@@ -11,6 +11,9 @@ struct SpawnFiles {
         var description: String
     }
 
+    /// More than a test run has open: the usual limit of a process.
+    private static let descriptors: Int32 = 1024
+
     var input = Input.nothing
     /// `nil`: nowhere.
     var output: String?
@@ -30,6 +33,10 @@ struct SpawnFiles {
             posix_spawn_file_actions_addopen(
                 &actions, descriptor, file ?? "/dev/null", O_WRONLY | O_CREAT | O_APPEND, 0o600)
         }
+
+        // Nothing else of this process goes along: Foundation's Process, which other tests use, waits for the end of a socket
+        // that a child of ours would hold open if it was started in the same moment.
+        for descriptor in 3..<Self.descriptors { posix_spawn_file_actions_addclose(&actions, descriptor) }
 
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
