@@ -71,24 +71,30 @@ final class TemporaryFolder {
 
 /// Ports on loopback that were free a moment ago.
 enum FreePorts {
+    struct NoneFree: Error {}
+
     static func tcp() throws -> UInt16 { try port(SOCK_STREAM) }
     static func udp() throws -> UInt16 { try port(SOCK_DGRAM) }
 
+    /// Below the ports that the system gives to outgoing sockets, so that none of those can take it meanwhile.
     private static func port(_ type: __socket_type) throws -> UInt16 {
-        let descriptor = socket(AF_INET, Int32(type.rawValue), 0)
-        try #require(descriptor >= 0)
-        defer { close(descriptor) }
-        var name = sockaddr_in()
-        name.sin_family = sa_family_t(AF_INET)
-        name.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let bound = withUnsafeMutablePointer(to: &name) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                bind(descriptor, address, length) == 0 && getsockname(descriptor, address, &length) == 0
+        for _ in 0..<200 {
+            let candidate = UInt16.random(in: 28_000..<32_000)
+            let descriptor = socket(AF_INET, Int32(type.rawValue), 0)
+            try #require(descriptor >= 0)
+            defer { close(descriptor) }
+            var name = sockaddr_in()
+            name.sin_family = sa_family_t(AF_INET)
+            name.sin_port = candidate.bigEndian
+            name.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+            let bound = withUnsafePointer(to: &name) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                    bind(descriptor, address, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+                }
             }
+            if bound { return candidate }
         }
-        try #require(bound)
-        return UInt16(bigEndian: name.sin_port)
+        throw NoneFree()
     }
 }
 
