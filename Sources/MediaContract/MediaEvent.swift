@@ -31,7 +31,7 @@ package enum DropReason: UInt8, CaseIterable, Hashable, Sendable {
     // On the way to a subscriber
     case awaitingKeyFrame, overwritten, lateForSubscriber, noDestination, headerTooLarge, outboxFull, sealFailed
     // Feedback
-    case retransmissionGone, retransmissionLimited, keyFrameRequestLimited
+    case retransmissionGone, retransmissionLimited, keyFrameRequestLimited, unnegotiatedFeedback
     // The kernel's part
     case sendFailed, unreachable, truncated
 

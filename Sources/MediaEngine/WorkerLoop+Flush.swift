@@ -93,8 +93,9 @@ extension WorkerLoop {
             }
             var outcome = SendOutcome.failed
             if sender.messages[done].segment_size != 0, isRefusal(result) {
-                turnOffSegmentation(result, sender.messages[done], &switchboard)
                 outcome = sendSingly(sender.messages[done], slot, &switchboard)
+                // Where the pieces go through it was the segmenting, and not this one destination.
+                if outcome == .sent { turnOffSegmentation(result, sender.messages[done], &switchboard) }
             }
             switchboard.complete(message: first + done, outcome)
             done += 1

@@ -286,7 +286,8 @@ struct WorkerLoop: ~Copyable {
             precondition(result != PARLOR_BAD_DESCRIPTOR, "a socket in the table is closed")
             guard result > 0 else { return }
             if error.from_network != 0, error.error == PARLOR_CONNECTION_REFUSED {
-                switchboard.socketUnreachable(entry.id, now: now)
+                switchboard.socketUnreachable(
+                    entry.id, destination: TransportAddress(error.destination), now: now)
             }
         }
     }

@@ -385,4 +385,140 @@ import Testing
         scene.network.run(for: .milliseconds(20))
         #expect(scene.network.snapshot().drops(.tooManySSRCs) > 30)
     }
+
+    /// Whoever waits for a key frame makes the node ask for one: also if the first packet was lost, came late, or a publisher started
+    /// again in the middle of a picture.
+    @Test func whoWaitsMakesTheNodeAsk() {
+        for scenario in 0..<3 {
+            let scene = RoomScene(seed: 130)
+            var alice = scene.publisher(room: 1)
+            let bob = scene.subscriber(room: 1, to: alice.track)
+            switch scenario {
+            case 0:
+                // The key frame is lost.
+                alice.index += 1
+            case 1:
+                // Reordered: the second packet of the key frame before the first.
+                alice.index += 1
+                scene.publish(&alice)
+                scene.network.run(for: .milliseconds(10))
+                alice.index -= 2
+                scene.publish(&alice, keyFrame: true)
+                alice.index += 1
+            default:
+                scene.publish(&alice, keyFrame: true)
+                scene.network.run(for: .seconds(3))
+                #expect(bob.peer.received.count == 1)
+                alice = RoomScene.Publisher(
+                    peer: alice.peer, peerID: alice.peerID, track: alice.track, ssrc: 0x3333_3333, payloadType: 96,
+                    index: 5)
+            }
+            for _ in 0..<3 { scene.publish(&alice) }
+            scene.network.run(for: .milliseconds(50))
+            if scenario != 1 { #expect(alice.peer.pictureLossIndications.count == 1, "scenario \(scenario)") }
+            let before = bob.peer.received.count
+            scene.publish(&alice, keyFrame: true)
+            scene.network.run(for: .milliseconds(50))
+            #expect(bob.peer.received.count == before + 1, "scenario \(scenario)")
+            #expect(bob.peer.failures.isEmpty, "scenario \(scenario)")
+        }
+    }
+
+    @Test func declaredSSRCsNeedNeitherMidNorAPayloadTypeOfTheirOwn() {
+        let scene = RoomScene(seed: 140)
+        let alice = scene.publisher(room: 1, codec: .opus, payloadType: 111)
+        scene.network.apply(.removeTrack(alice.track))
+        let tracks = [TrackID(scene.number()), TrackID(scene.number())]
+        for (place, track) in tracks.enumerated() {
+            scene.network.apply(
+                .addTrack(
+                    TrackSpec(
+                        id: track, transport: alice.peer.spec.id, codec: .opus, payloadType: 111,
+                        ssrcs: [UInt32(500 + place)])))
+        }
+        let listeners = tracks.map { scene.subscriber(room: 1, to: $0) }
+        for n in 0..<20 {
+            alice.peer.publish(
+                scene.network, ssrc: UInt32(500 + n % 2), index: UInt64(100 + n), timestamp: 0, payloadType: 111,
+                payload: RoomScene.payload(codec: .opus, index: UInt64(n), keyFrame: true))
+        }
+        scene.network.run(for: .milliseconds(50))
+        #expect(listeners.map { $0.peer.received.count } == [10, 10])
+        #expect(scene.network.snapshot().drops(.ambiguousPayloadType) == 0)
+    }
+
+    /// Comfort noise, and anything else of a payload type that was not negotiated, leaves no gap and no request behind.
+    @Test func packetsOfOtherPayloadTypesLeaveNoGap() {
+        let scene = RoomScene(seed: 150)
+        var alice = scene.publisher(room: 1, codec: .opus, payloadType: 111)
+        let bob = scene.subscriber(room: 1, to: alice.track)
+        for n in 0..<45_000 {
+            let isNoise = n > 100 && n < 40_100 || n % 10 == 9
+            if isNoise {
+                alice.peer.publish(
+                    scene.network, ssrc: alice.ssrc, index: alice.index, timestamp: alice.timestamp, payloadType: 13,
+                    payload: [1])
+                alice.index += 1
+            } else {
+                scene.publish(&alice, codec: .opus, step: 960)
+            }
+            if n % 20 == 0 { scene.network.run(for: .milliseconds(5)) }
+        }
+        scene.network.run(for: .milliseconds(50))
+        #expect(alice.peer.nackedSequences.isEmpty)
+        #expect(bob.peer.received.map(\.sequence) == (0..<bob.peer.received.count).map { bob.firstSequence &+ UInt16($0) })
+        #expect(bob.peer.received.count > 4000)
+        #expect(scene.network.snapshot().drops(.implausibleSequence) == 0)
+    }
+
+    @Test func anAuthenticPacketMovesAReceivingLegToAnotherPortOfItsHostOnly() {
+        let scene = RoomScene(seed: 160)
+        var alice = scene.publisher(room: 1, codec: .opus, payloadType: 111)
+        let bob = scene.subscriber(room: 1, to: alice.track)
+        func destination() -> TransportAddress? {
+            scene.network.snapshot().transports.first { $0.id == bob.peer.spec.id }?.remote
+        }
+        scene.publish(&alice, codec: .opus)
+        scene.network.run(for: .milliseconds(20))
+        func report(from source: TransportAddress) {
+            let report = bob.peer.sealRTCP { $0.receiverReport(ssrc: 1) }
+            scene.network.inject([(bob.peer.socket, source, report)])
+        }
+        report(from: TransportAddress(ipv4: 0xCB00_7109, port: 4000))
+        #expect(destination() == bob.peer.address)
+        report(from: bob.peer.address.with(port: 0))
+        #expect(destination() == bob.peer.address)
+        report(from: bob.peer.address.with(port: 4001))
+        #expect(destination() == bob.peer.address.with(port: 4001))
+        // A sending leg stays where it was first heard.
+        let moved = alice.peer.seal(
+            ssrc: alice.ssrc, index: alice.index, timestamp: 0, payloadType: 111, payload: [0xFC, 1])
+        scene.network.inject([(alice.peer.socket, alice.peer.address.with(port: 9), moved)])
+        #expect(scene.network.snapshot().drops(.wrongSource) == 2)
+    }
+
+    @Test func feedbackThatWasNotNegotiatedIsNotHonoured() {
+        let scene = RoomScene(seed: 170)
+        var alice = scene.publisher(room: 1)
+        let bob = scene.subscriber(room: 1, to: alice.track)
+        scene.network.apply(.unsubscribe(bob.subscription))
+        scene.network.apply(
+            .subscribe(
+                SubscriptionSpec(
+                    id: SubscriptionID(1), track: alice.track, transport: bob.peer.spec.id, ssrc: bob.ssrc,
+                    payloadType: 100, firstSequence: 7, timestampOffset: 0)))
+        for n in 0..<5 { scene.publish(&alice, keyFrame: n == 0) }
+        scene.network.run(for: .seconds(2))
+        bob.peer.sendRTCP(scene.network) { writer in
+            [9].withUnsafeBufferPointer { writer.nack(senderSSRC: 1, mediaSSRC: bob.ssrc, sequences: $0) }
+                && writer.pictureLossIndication(senderSSRC: 1, mediaSSRC: bob.ssrc)
+                && writer.pictureLossIndication(senderSSRC: 1, mediaSSRC: 4)
+        }
+        scene.network.run(for: .milliseconds(50))
+        let figures = scene.network.snapshot()
+        #expect(figures.drops(.unnegotiatedFeedback) == 2)
+        #expect(figures.drops(.unknownSSRC) == 1)
+        #expect(alice.peer.pictureLossIndications.isEmpty)
+        #expect(bob.peer.received.count == 5)
+    }
 }

@@ -100,31 +100,42 @@ import Testing
 
     @Test func aReceivingLegIsGoneAfterTenSecondsOfRefusalsAndNotBefore() {
         let scene = RoomScene(seed: 5)
-        let alice = scene.publisher(room: 1, codec: .opus, payloadType: 111)
+        var alice = scene.publisher(room: 1, codec: .opus, payloadType: 111)
         let bob = scene.subscriber(room: 1, to: alice.track)
         func unreachable() -> Int {
             scene.network.flush()
             return scene.network.takeEvents().filter { if case .transportUnreachable = $0 { true } else { false } }
                 .count
         }
-        func refuse(seconds: Int) {
+        func refuse(seconds: Int, at destination: TransportAddress) {
             for _ in 0..<seconds * 10 {
-                scene.network.switchboard.socketUnreachable(bob.peer.socket, now: scene.network.now)
+                scene.publish(&alice, codec: .opus, step: 4800)
                 scene.network.run(for: .milliseconds(100))
+                scene.network.switchboard.socketUnreachable(
+                    bob.peer.socket, destination: destination, now: scene.network.now)
             }
         }
         // A player that takes eight seconds to start.
-        refuse(seconds: 8)
+        refuse(seconds: 8, at: bob.peer.address)
         #expect(unreachable() == 0)
         // It stops much later.
         scene.network.run(for: .seconds(60))
-        refuse(seconds: 9)
+        refuse(seconds: 9, at: bob.peer.address)
         #expect(unreachable() == 0)
-        refuse(seconds: 5)
+        // A forged refusal names another destination, or comes where nothing was sent.
+        refuse(seconds: 20, at: alice.peer.address)
+        for _ in 0..<300 {
+            scene.network.switchboard.socketUnreachable(
+                bob.peer.socket, destination: bob.peer.address, now: scene.network.now)
+            scene.network.run(for: .milliseconds(100))
+        }
+        #expect(unreachable() == 0)
+        refuse(seconds: 15, at: bob.peer.address)
         #expect(unreachable() == 1)
         // A publisher that refuses our reports is not judged by it.
         for _ in 0..<300 {
-            scene.network.switchboard.socketUnreachable(alice.peer.socket, now: scene.network.now)
+            scene.network.switchboard.socketUnreachable(
+                alice.peer.socket, destination: alice.peer.address, now: scene.network.now)
             scene.network.run(for: .milliseconds(100))
         }
         #expect(unreachable() == 0)

@@ -8,7 +8,6 @@ private struct ReferenceRewriter {
     var given: [Int64: Int64] = [:]
     var leftOut: Set<Int64> = []
     var started: Int64?
-    var startOut: Int64 = 0
     var highestIn: Int64 = -1
     var highestOut: Int64
 
@@ -18,21 +17,16 @@ private struct ReferenceRewriter {
     }
 
     mutating func start(at sequence: Int64) {
-        // All that was passed over before a new start has no number.
-        if started != nil {
-            for old in (highestIn + 1)..<max(sequence, highestIn + 1) { leftOut.insert(old) }
-        }
+        // What was passed over before a new start, and was not numbered by then, has no number; what was reserved keeps it.
+        for old in (highestIn + 1)..<max(sequence, highestIn + 1) { leftOut.insert(old) }
+        if started == nil { reservedNext = highestOut + 1 }
         started = started ?? sequence
-        startOut = highestOut + 1
-        nextIn = sequence
         highestIn = max(highestIn, sequence - 1)
     }
 
-    var nextIn: Int64 = 0
-
     /// Numbers everything up to `sequence`, in order.
     mutating func advance(to sequence: Int64, leaving: Bool) {
-        var out = (given[highestIn]).map { $0 + 1 } ?? reservedNext
+        var out = reservedNext
         for current in (highestIn + 1)...sequence {
             if leaving, current == sequence {
                 leftOut.insert(current)
@@ -101,6 +95,12 @@ private struct ReferenceRewriter {
                 let forward = begin + Int64(step)
                 let sequence = random.chance(0.2) ? max(0, forward - Int64.random(in: 0..<40, using: &random)) : forward
                 if random.chance(0.1) { continue }
+                // Now and then the stream starts anew, as at a key frame.
+                if random.chance(0.01), forward > rewriter.highestIn {
+                    skips += 1
+                    rewriter.start(at: forward)
+                    reference.start(at: forward)
+                }
                 if random.chance(0.08) {
                     if sequence > rewriter.highestIn { skips += 1 }
                     rewriter.skip(sequence)

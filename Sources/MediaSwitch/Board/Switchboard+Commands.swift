@@ -91,6 +91,10 @@ extension Switchboard {
         let track = tracks.insert(Track(spec, transport: place))
         trackPlaces[spec.id] = track
         transports[place].pointee.tracks.append(track)
+        // Declared SSRCs are known from the start; places are kept for those that are not.
+        for ssrc in spec.ssrcs where transports[place].pointee.bindingCount < Transport.bindingLimit * 3 / 4 {
+            transports[place].pointee.bind(ssrc, to: track)
+        }
         timers.reserve(owners: transports.capacity + tracks.capacity)
         if transports[place].pointee.nextReport == .distantFuture {
             startReports(transport: place, in: .milliseconds(500))

@@ -82,7 +82,14 @@ extension Switchboard {
     private mutating func take(
         _ nack: RTCPNack, _ bytes: RawSpan, _ block: RTCPBlock, transport place: Int, now: MediaTime
     ) {
-        guard let subscription = subscription(of: nack.mediaSSRC, transport: place) else { return }
+        guard let subscription = subscription(of: nack.mediaSSRC, transport: place) else {
+            drops.count(.unknownSSRC)
+            return
+        }
+        guard subscriptions[subscription].pointee.feedback.contains(.nack) else {
+            drops.count(.unnegotiatedFeedback)
+            return
+        }
         var reader = RTCPNackReader(block)
         while let sequence = reader.next(bytes) { resend(sequence, subscription: subscription, now: now) }
     }
@@ -128,32 +135,39 @@ extension Switchboard {
         _ bytes: RawSpan, _ block: RTCPBlock, transport place: Int, now: MediaTime
     ) {
         if let request = RTCPPictureLossIndication.parse(bytes, block) {
-            if let subscription = subscription(of: request.mediaSSRC, transport: place) {
-                requestKeyFrame(for: subscription, now: now)
-            }
+            requestKeyFrame(.pli, ssrc: request.mediaSSRC, transport: place, now: now)
         } else if RTCPFullIntraRequest.parse(bytes, block) != nil {
             for index in 0..<RTCPFullIntraRequest.entryCount(block) {
-                guard let entry = RTCPFullIntraRequest.entry(bytes, block, index: index),
-                    let subscription = subscription(of: entry.ssrc, transport: place)
-                else { continue }
-                requestKeyFrame(for: subscription, now: now)
+                guard let entry = RTCPFullIntraRequest.entry(bytes, block, index: index) else { continue }
+                requestKeyFrame(.fir, ssrc: entry.ssrc, transport: place, now: now)
             }
         }
     }
 
-    private mutating func requestKeyFrame(for subscription: Int, now: MediaTime) {
-        wantKeyFrame(track: Int(subscriptions[subscription].pointee.track), now: now)
+    private mutating func requestKeyFrame(
+        _ kind: FeedbackSet, ssrc: UInt32, transport place: Int, now: MediaTime
+    ) {
+        guard let subscription = subscription(of: ssrc, transport: place) else {
+            drops.count(.unknownSSRC)
+            return
+        }
+        guard subscriptions[subscription].pointee.feedback.contains(kind) else {
+            drops.count(.unnegotiatedFeedback)
+            return
+        }
+        let passed = wantKeyFrame(track: Int(subscriptions[subscription].pointee.track), now: now)
+        if !passed { drops.count(.keyFrameRequestLimited) }
     }
 
-    /// Somebody who listens to this track needs a key frame.
-    mutating func wantKeyFrame(track place: Int, now: MediaTime) {
+    /// Somebody who listens to this track needs a key frame. False: the publisher is not asked now; it was lately, or cannot be.
+    @discardableResult
+    mutating func wantKeyFrame(track place: Int, now: MediaTime) -> Bool {
         let track = tracks[place]
-        guard track.pointee.canRequestKeyFrames else { return }
-        switch track.pointee.keyFrames.want(now: now) {
-        case .send: sendKeyFrameRequest(track: place)
-        case .wait: drops.count(.keyFrameRequestLimited)
-        }
+        guard track.pointee.canRequestKeyFrames else { return false }
+        let decision = track.pointee.keyFrames.want(now: now)
+        if decision == .send { sendKeyFrameRequest(track: place) }
         if let due = track.pointee.keyFrames.due { arm(track: place, at: due) }
+        return decision == .send
     }
 
     // MARK: Loss on the way to us

@@ -29,7 +29,7 @@ extension Switchboard {
     /// False: the track of this packet must be forwarded first; it has not been taken in.
     private mutating func takeIn(_ datagram: InboundDatagram, now: MediaTime) -> Bool {
         let count = datagram.bytes.count
-        guard count >= RTPHeader.fixedLength || count >= 8 else { return dropped(.tooShort) }
+        guard count >= 8 else { return dropped(.tooShort) }
         guard count <= Self.largestDatagram else { return dropped(.tooLong) }
         // RFC 7983: 128...191 is RTP or RTCP; STUN and DTLS have no transport that would speak them yet.
         guard datagram.bytes[0] >> 6 == 2 else {
@@ -48,6 +48,8 @@ extension Switchboard {
             isRTCPSocket = found & 1 == 1
         }
         let transport = transports[place]
+        // Nobody can be answered at port 0, and a segmented send there fails as if the kernel knew none.
+        guard datagram.source.port != 0 else { return dropped(.wrongSource) }
         guard transport.pointee.mayHear(datagram.source, isRTCPSocket: isRTCPSocket) else {
             return dropped(.wrongSource)
         }
@@ -78,20 +80,22 @@ extension Switchboard {
         guard !isRTCPSocket, transport.pointee.tracks.count > 0 else { return dropped(.wrongDirection) }
         let bound = transport.pointee.track(of: header.ssrc)
         if let bound {
-            // A run as long as we keep, or as the cache can hold beside its history: forward it first.
+            // A run as long as we keep, or as the cache can hold beside its history, or of another source: forward it first.
             let track = tracks[bound]
             if track.pointee.pendingCount == Track.pendingLimit
                 || track.pointee.pendingBytes + datagram.bytes.count > track.pointee.cache.byteCapacity / 2
+                || (track.pointee.encoding.ssrc != header.ssrc && track.pointee.pendingCount > 0)
             {
                 return false
             }
-            // A second of a track is more than the near caches hold: its oldest lines are far away, and are wanted right after opening.
+            // A second of a track is more than the near caches hold: its oldest lines are far away, and are wanted right after
+            // opening.
             willWrite(track.pointee.cache.nextPlace, count: datagram.bytes.count)
         } else {
             guard transport.pointee.canBind else { return dropped(.tooManySSRCs) }
-            // It may turn out to belong to any of them.
+            // It may turn out to be the new source of any of them.
             for position in 0..<transport.pointee.tracks.count
-            where tracks[transport.pointee.tracks[position]].pointee.pendingCount == Track.pendingLimit { return false }
+            where tracks[transport.pointee.tracks[position]].pointee.pendingCount > 0 { return false }
         }
 
         // Read from the packet once more: the compiler loads the header's two bytes as four, which waits until every store before
@@ -108,8 +112,14 @@ extension Switchboard {
         noteHeard(transport: place, from: datagram.source, isRTCPSocket: isRTCPSocket, bytes: length, now: now)
 
         guard let track = bound ?? bind(header, packet.bytes, transport: place) else { return true }
-        guard header.payloadType == tracks[track].pointee.payloadType else { return dropped(.unknownPayloadType) }
-        guard let padding = header.paddingLength(in: packet.bytes) else { return dropped(.badPadding) }
+        guard header.payloadType == tracks[track].pointee.payloadType else {
+            passOver(header, track: track, now: now)
+            return dropped(.unknownPayloadType)
+        }
+        guard let padding = header.paddingLength(in: packet.bytes) else {
+            passOver(header, track: track, now: now)
+            return dropped(.badPadding)
+        }
         accept(packet, header, payloadEnd: length &- padding, track: track, now: now)
         return true
     }
@@ -194,7 +204,7 @@ extension Switchboard {
         track.pointee.bytes &+= UInt64(payloadLength)
         if facts.isKeyFrame, facts.startsFrame, track.pointee.isVideo {
             track.pointee.keyFrameCount &+= 1
-            track.pointee.keyFrames.keyFrameArrived()
+            track.pointee.keyFrames.settle()
         }
         append(PendingPacket(sequence: sequence, isLeftOut: false), bytes: cached.length, to: place)
     }
@@ -211,7 +221,18 @@ extension Switchboard {
                 subscriptions[subscription].pointee.awaitsKeyFrame = true
             }
         }
-        track.pointee.missing = MissingPackets()
+        track.pointee.missing.forget()
+    }
+
+    /// A packet of the track's source that is not forwarded takes its place in the numbering all the same, and leaves no gap.
+    private mutating func passOver(_ header: RTPHeader, track place: Int, now: MediaTime) {
+        let track = tracks[place]
+        guard track.pointee.encoding.ssrc == header.ssrc, track.pointee.encoding.hasStarted,
+            case .accepted(let sequence, _, let gap) = track.pointee.encoding.accept(
+                sequence: header.sequenceNumber, timestamp: header.timestamp, now: now)
+        else { return }
+        if track.pointee.asksForMissing { noteLoss(track: place, sequence, gap, now: now) }
+        append(PendingPacket(sequence: sequence, isLeftOut: true), bytes: 0, to: place)
     }
 
     @inline(__always) private mutating func append(_ packet: PendingPacket, bytes: Int, to place: Int) {
@@ -258,6 +279,7 @@ extension Switchboard {
                 if subscription.pointee.awaitsKeyFrame {
                     guard packet.pointee.isKeyFrame, packet.pointee.startsFrame else {
                         drops.count(.awaitingKeyFrame)
+                        wantKeyFrame(track: place, now: now)
                         continue
                     }
                 }

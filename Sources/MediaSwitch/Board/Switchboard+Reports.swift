@@ -78,6 +78,7 @@ extension Switchboard {
     private mutating func fire(track place: Int, now: MediaTime) {
         let track = tracks[place]
         if track.pointee.missing.count > 0 { requestMissing(track: place, now: now) }
+        if track.pointee.subscriptions.count == 0 { track.pointee.keyFrames.settle() }
         if track.pointee.keyFrames.fire(now: now) { sendKeyFrameRequest(track: place) }
         if let due = track.pointee.missing.next { arm(track: place, at: due) }
         if let due = track.pointee.keyFrames.due { arm(track: place, at: due) }
@@ -221,11 +222,15 @@ extension Switchboard {
     /// Refusals further apart than this are not one absence.
     static var unreachablePause: MediaDuration { .seconds(5) }
 
-    /// ICMP said that nobody listens at the other end of this socket.
-    package mutating func socketUnreachable(_ socket: SocketID, now: MediaTime) {
+    /// ICMP said that nobody listens at `destination`, where this socket sent to.
+    package mutating func socketUnreachable(_ socket: SocketID, destination: TransportAddress, now: MediaTime) {
         drops.count(.unreachable)
         guard let found = sockets.find(socket) else { return }
         let transport = transports[Int(found) / 2]
+        // ICMP can be forged by anyone who guesses what it quotes; what it quotes must at least be what we do.
+        guard destination == transport.pointee.remote, transport.pointee.packetsOut > transport.pointee.packetsOutAtRefusal
+        else { return }
+        transport.pointee.packetsOutAtRefusal = transport.pointee.packetsOut
         // RTCP may be refused by a peer that has no RTCP; then its media still flows.
         guard found & 1 == 0, !transport.pointee.isLatching else { return }
         if now > transport.pointee.lastRefused + Self.unreachablePause { transport.pointee.refusedSince = now }

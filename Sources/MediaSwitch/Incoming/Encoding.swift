@@ -13,8 +13,10 @@ struct Encoding {
         case implausible
     }
 
-    /// A jump of more than this is a restart of the numbering, not loss (RFC 3550, appendix A.1: MAX_DROPOUT).
-    static var largestGap: Int64 { 3000 }
+    /// A packet that is older than this is none of ours (RFC 3550, appendix A.1, allows 100; a resent one may be later).
+    static var latest: Int64 { 3000 }
+    /// Packets that were overtaken by the very first one still find a place on the line.
+    static var margin: Int64 { 64 }
 
     private(set) var ssrc: UInt32 = 0
     private(set) var hasStarted = false
@@ -23,6 +25,8 @@ struct Encoding {
     // The source's own numbers
     private(set) var highest: Int64 = 0
     private var base: Int64 = 0
+    /// The lowest number that has a place on the line.
+    private var floor: Int64 = 0
     private(set) var received: UInt64 = 0
     private(set) var lastArrival = MediaTime.zero
     private var transit: Int64 = 0
@@ -69,7 +73,8 @@ struct Encoding {
         let step = Int64(Int16(truncatingIfNeeded: number &- UInt16(truncatingIfNeeded: highest)))
         let extended = highest &+ step
         if step == 0 { return .duplicate }
-        if step < -Self.largestGap || extended < base { return .implausible }
+        if step < -Self.latest || extended < floor { return .implausible }
+        base = min(base, extended)
         received &+= 1
         measureJitter(timestamp, now)
         var gap: Range<Int64> = 0..<0
@@ -88,10 +93,12 @@ struct Encoding {
         base = Int64(number)
         highest = base
         received = 1
-        let first = highestOnLine &+ 1
-        if first > 0 {
+        let isFirstSource = highestOnLine < 0
+        let first = isFirstSource ? Self.margin : highestOnLine &+ 1
+        floor = isFirstSource ? base &- Self.margin : base
+        if !isFirstSource {
             // A new source on an old line: timestamps move on by the time that passed, at least by one tick.
-            let elapsed = UInt32(clamping: max((now - lastArrival).ticks(at: clockRate), 1))
+            let elapsed = UInt32(truncatingIfNeeded: max((now - lastArrival).ticks(at: clockRate), 1))
             timestampOffset = highestTimestamp &+ elapsed &- timestamp
         }
         sequenceOffset = first &- base

@@ -38,7 +38,8 @@ struct KeyFrameRequester {
         return .send
     }
 
-    mutating func keyFrameArrived() {
+    /// A key frame came, or nobody is left who waits for one.
+    mutating func settle() {
         due = nil
         attempts = 0
     }

@@ -23,6 +23,8 @@ struct MissingPackets: ~Copyable {
 
     deinit { entries.deallocate() }
 
+    mutating func forget() { count = 0 }
+
     var next: MediaTime? {
         var earliest: MediaTime?
         for place in 0..<count where earliest.map({ entries[place].due < $0 }) ?? true { earliest = entries[place].due }

@@ -91,10 +91,10 @@ package struct PacketCache: ~Copyable {
         kept.sort { entries[$0].position < entries[$1].position }
         byteCapacity *= 2
         bytes = .allocate(byteCount: byteCapacity, alignment: 64)
-        for slot in 0...Int(entryMask) where !kept.contains(slot) { entries[slot].sequence = -1 }
+        let packets = kept.map { entries[$0] }
+        for slot in 0...Int(entryMask) { entries[slot].sequence = -1 }
         end = 0
-        for slot in kept {
-            let packet = entries[slot]
+        for packet in packets {
             let source = oldBytes + Int(truncatingIfNeeded: packet.position) & oldMask
             store(packet).copyMemory(from: source, byteCount: packet.length)
         }

@@ -24,6 +24,8 @@ package struct SequenceRewriter {
 
     /// From `sequence` on, numbers continue right after the highest given.
     package mutating func start(at sequence: Int64) {
+        // Numbers of packets that are still missing stay theirs.
+        if count > 0 { highestOut = max(highestOut, highestIn &- newestDelta) }
         open(first: sequence, delta: sequence &- (highestOut &+ 1))
         highestIn = max(highestIn, sequence &- 1)
     }

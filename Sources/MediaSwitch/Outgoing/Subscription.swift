@@ -10,6 +10,8 @@ struct Subscription {
     let payloadType: UInt8
     /// Added to timestamps of the track's line.
     var timestampOffset: UInt32
+    /// What the subscriber may ask for.
+    let feedback: FeedbackSet
     var rewriter: SequenceRewriter
     /// Nothing is sent before the start of a key frame.
     var awaitsKeyFrame: Bool
@@ -54,6 +56,7 @@ struct Subscription {
         ssrc = spec.ssrc
         payloadType = spec.payloadType & 0x7F
         timestampOffset = spec.timestampOffset
+        feedback = spec.feedback
         // At ROC 0 for certain, and far enough from the wrap that an early loss cannot hide it (RFC 3711, section 3.3.1).
         rewriter = SequenceRewriter(first: Int64(spec.firstSequence & 0x7FFF))
         awaitsKeyFrame = isVideo
@@ -76,7 +79,7 @@ struct Subscription {
         rewriter.start(at: sequence)
         awaitsKeyFrame = false
         guard let earlier = resumed else { return }
-        let elapsed = UInt32(clamping: max((now - earlier.time).ticks(at: clockRate), 1))
+        let elapsed = UInt32(truncatingIfNeeded: max((now - earlier.time).ticks(at: clockRate), 1))
         timestampOffset = earlier.timestamp &+ elapsed &- timestamp
         resumed = nil
     }

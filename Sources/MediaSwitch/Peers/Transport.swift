@@ -60,6 +60,8 @@ struct Transport: ~Copyable {
     var refusedSince = MediaTime(nanoseconds: .min / 2)
     var lastRefused = MediaTime(nanoseconds: .min / 2)
     var isGone = false
+    /// A refusal counts once for what was sent before it.
+    var packetsOutAtRefusal: UInt64 = 0
     var nextReport = MediaTime.distantFuture
     var armedFor = MediaTime.distantFuture
 
@@ -153,17 +155,18 @@ struct Transport: ~Copyable {
         return hasRemote ? source == remote : source.isSameHost(as: rtcpRemote)
     }
 
-    /// Follows an authentic packet. True: this was the first one heard.
+    /// Follows an authentic packet; a receiving leg to another port of its host only, for a source address can be forged by who
+    /// has the key, and no stream may be pointed at a third party. True: this was the first one heard.
     mutating func heard(from source: TransportAddress, isRTCPSocket: Bool, now: MediaTime) -> Bool {
         lastHeard = now
         isSilent = false
         isGone = false
         if isRTCPSocket {
-            if !isLatching || !isLatched || !hasRTCPRemote {
+            if isLatching ? !hasRTCPRemote : source.isSameHost(as: rtcpRemote) {
                 rtcpRemote = source
                 hasRTCPRemote = true
             }
-        } else if !isLatching || !hasRemote {
+        } else if isLatching ? !hasRemote : source.isSameHost(as: remote) {
             remote = source
             hasRemote = true
             if isMuxed {
