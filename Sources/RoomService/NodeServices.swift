@@ -27,6 +27,7 @@ package struct NodeServices: Sendable {
         LegRoutes(endpoint: endpoint, clientAddress: ClientAddress(isTrustedProxy: settings.isTrustedProxy))
             .add(to: &router)
         ServerRoutes(apps: apps, directory: directory, clock: environment.clock).add(to: &router)
+        MetricsRoute(plane: environment.plane).add(to: &router)
         router.on("GET", "/healthz") { _ in HTTPResponse(status: 200, text: "ok\n") }
         self.router = router
     }
