@@ -56,25 +56,27 @@ let package = Package(
             name: "CYAML", path: "CMediaShims/yaml", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
 
         // Media path
-        .target(name: "MediaWire", swiftSettings: mediaPath),
-        .target(name: "MediaContract", dependencies: ["MediaWire"], swiftSettings: mediaPath),
+        .target(name: "MediaWire", exclude: ["README.md"], swiftSettings: mediaPath),
+        .target(name: "MediaContract", dependencies: ["MediaWire"], exclude: ["README.md"], swiftSettings: mediaPath),
         .target(
-            name: "MediaTransport", dependencies: ["MediaWire", "MediaContract", "CCrypto"], swiftSettings: mediaPath),
+            name: "MediaTransport", dependencies: ["MediaWire", "MediaContract", "CCrypto"], exclude: ["README.md"],
+            swiftSettings: mediaPath),
         .target(
             name: "MediaSwitch", dependencies: ["MediaWire", "MediaContract", "MediaTransport"],
-            swiftSettings: mediaPath),
+            exclude: ["README.md"], swiftSettings: mediaPath),
         .target(
             name: "MediaEngine",
             dependencies: ["MediaSwitch", "MediaTransport", "MediaContract", "MediaWire", "CNet"],
-            swiftSettings: mediaPath),
+            exclude: ["README.md"], swiftSettings: mediaPath),
 
         // Control path
         .target(
-            name: "RoomControl", dependencies: ["MediaContract", "MediaWire", "CCrypto"], swiftSettings: language),
-        .target(name: "WebTransport", dependencies: ["CWeb"], swiftSettings: language),
+            name: "RoomControl", dependencies: ["MediaContract", "MediaWire", "CCrypto"], exclude: ["README.md"],
+            swiftSettings: language),
+        .target(name: "WebTransport", dependencies: ["CWeb"], exclude: ["README.md"], swiftSettings: language),
         .target(
             name: "RoomService", dependencies: ["RoomControl", "WebTransport", "MediaContract", "MediaWire"],
-            swiftSettings: language),
+            exclude: ["README.md"], swiftSettings: language),
         .target(
             name: "ParlorNode",
             dependencies: [
@@ -85,12 +87,14 @@ let package = Package(
         // Clients
         .target(
             name: "ClientEngine", dependencies: ["MediaTransport", "MediaContract", "MediaWire", "CNet"],
+            exclude: ["README.md"], swiftSettings: mediaPath),
+        .target(
+            name: "MediaCodecs", dependencies: ["MediaWire", "CCodecs"], exclude: ["README.md"],
             swiftSettings: mediaPath),
-        .target(name: "MediaCodecs", dependencies: ["MediaWire", "CCodecs"], swiftSettings: mediaPath),
         .target(
             name: "MediaLoad",
             dependencies: ["ClientEngine", "MediaCodecs", "WebTransport", "MediaContract", "MediaWire"],
-            swiftSettings: language),
+            exclude: ["README.md"], swiftSettings: language),
 
         // Programs
         .executableTarget(name: "parlor", dependencies: ["ParlorNode"], swiftSettings: language),
@@ -143,7 +147,8 @@ let package = Package(
             name: "RoomServiceTests",
             dependencies: ["RoomService", "RoomControl", "WebTransport", "MediaContract", "MediaWire", "RoomTestKit"],
             swiftSettings: language),
-        .testTarget(name: "ParlorNodeTests", dependencies: ["ParlorNode"], swiftSettings: language),
+        .testTarget(
+            name: "ParlorNodeTests", dependencies: ["ParlorNode", "MediaEngine", "MediaWire"], swiftSettings: language),
         .testTarget(
             name: "ClientEngineTests",
             dependencies: ["ClientEngine", "MediaTransport", "MediaContract", "MediaWire"], swiftSettings: language),

@@ -37,6 +37,28 @@ extension EndToEnd {
                 }
             }
         }
+
+        /// The request and the pipeline made by hand, as the page shows them; a picture without sound.
+        @Test func requestByHand() async throws {
+            try await NodeProcess.run { node in
+                let port = try FreePorts.row(of: 4)
+                let publisher = try node.shell(
+                    Manual.block("by-hand-gst", replacing: [("http://127.0.0.1:7880", node.url)]), name: "publisher")
+                let player = try node.shell(
+                    Manual.block(
+                        "ffmpeg-record",
+                        replacing: [("--port 5004", "--port \(port)"), ("--user viewer", "--user viewer --codec vp8")]),
+                    name: "player")
+                try await player.frames(75)
+                player.interrupt()
+                _ = try await player.exit()
+                #expect(publisher.exitCode == nil, "\(publisher.lastWords)")
+                let recording = try await Recording.decode("room.mkv", hasSound: false, in: node.scratch)
+                #expect(recording.pictures.count >= 60, "\(player.lastWords)")
+                #expect(recording.pictures.allSatisfy { ($0.luma.max() ?? 0) > 120 })
+                #expect(Set(recording.pictures.map(\.luma)).count > recording.pictures.count / 2, "the ball moves")
+            }
+        }
     }
 }
 

@@ -60,6 +60,8 @@ struct ConfigurationLoaderTests {
               workers: auto
               receiveBuffer: 1 MiB
               sendBuffer: 512KiB
+              collecting: 0
+              segmentation: false
               crypto: evp
               plain:
                 enabled: true
@@ -85,6 +87,7 @@ struct ConfigurationLoaderTests {
         #expect(c.media.workers == nil)
         #expect(c.media.receiveBuffer == 1 << 20)
         #expect(c.media.sendBuffer == 512 << 10)
+        #expect(c.media.collecting == .zero && !c.media.segmentation)
         #expect(c.media.crypto == .evp)
         #expect(c.media.plain.enabled)
         #expect(c.media.plain.portRange == 9000...9001)
@@ -149,6 +152,10 @@ struct ConfigurationLoaderTests {
         ("media:\n  listen: []", "no address in the list"),
         ("media:\n  listen: [[1]]", "a list in the list on line 2"),
         ("media:\n  plain:\n    silence: 0s", "0s is out of range; give from 1s to 1h"),
+        ("media:\n  plain:\n    silence: 0", "\"0\" is not a time"),
+        ("media:\n  collecting: 1", "\"1\" is not a time"),
+        ("media:\n  collecting: 21ms", "21ms is out of range; give from 0s to 20ms"),
+        ("media:\n  segmentation: yes", "\"yes\" is neither true nor false"),
         ("media:\n  sendBuffer: 4GB", "is not a size"),
         ("media:\n  sendBuffer: 1KiB", "out of range; give from 64KiB to 1024MiB"),
         ("colour: red", "p.yaml:1: colour: unknown key; here belong http, media, limits, apps"),

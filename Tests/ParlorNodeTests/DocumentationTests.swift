@@ -70,7 +70,7 @@ struct DocumentationTests {
         var calls = 0
         for line in try Package.text(document).split(separator: "\n") {
             guard let range = line.firstRange(of: "parlor ") ?? line.firstRange(of: "release/parlor "),
-                line[..<range.lowerBound].allSatisfy({ " ./\"$(abcdehilrstu-".contains($0) })
+                line[..<range.lowerBound].allSatisfy({ " ./\\\"$(abcdehilrstu-".contains($0) })
             else { continue }
             let words = line[range.upperBound...].split(separator: " ").map(String.init)
             let known = [

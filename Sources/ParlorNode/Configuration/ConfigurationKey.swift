@@ -63,11 +63,18 @@ extension ConfigurationKey where Root == NodeConfiguration {
                 "media.workers", "N", "worker threads, or auto: one for each core", \.media.workers,
                 .countOrAuto(1...256, of: "workers"), show: { $0.map { "\($0)" } ?? "auto" }),
             .init(
-                "media.receiveBuffer", "SIZE", "receive buffer of each media socket", \.media.receiveBuffer,
-                .size(64 << 10...1 << 30), show: Numbers.size),
+                "media.receiveBuffer", "SIZE",
+                "receive buffer of each media socket; at most 1MiB of it for a plain leg's",
+                \.media.receiveBuffer, .size(64 << 10...1 << 30), show: Numbers.size),
             .init(
-                "media.sendBuffer", "SIZE", "send buffer of each media socket", \.media.sendBuffer,
-                .size(64 << 10...1 << 30), show: Numbers.size),
+                "media.sendBuffer", "SIZE", "send buffer of each media socket; at most 1MiB of it for a plain leg's",
+                \.media.sendBuffer, .size(64 << 10...1 << 30), show: Numbers.size),
+            .init(
+                "media.collecting", "TIME", "how long datagrams may collect as a core fills; 0 turns it off",
+                \.media.collecting, .time(.zero ... .milliseconds(20)), show: Numbers.time),
+            .init(
+                "media.segmentation", "BOOL", "send runs to one destination as one message (UDP_SEGMENT)",
+                \.media.segmentation, .flag),
             .init(
                 "media.crypto", "NAME", "what seals packets: auto, multibuffer or evp", \.media.crypto, .crypto,
                 show: { $0.rawValue }),

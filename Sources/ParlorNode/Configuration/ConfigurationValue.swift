@@ -93,10 +93,11 @@ extension ValueReader where T == Int? {
 }
 
 extension ValueReader where T == Duration {
-    /// A time with its unit: `500ms`, `30s`, `15m`, `1h`.
+    /// A time with its unit: `500ms`, `30s`, `15m`, `1h`. Only `0` needs none.
     static func time(_ range: ClosedRange<Duration>) -> ValueReader {
         ValueReader { (value) throws(ValueComplaint) in
             let text = try value.single()
+            if text == "0", range.contains(.zero) { return .zero }
             let units: [String: Int] = ["ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000]
             guard let (number, unit) = Numbers.withUnit(text), let factor = units[unit] else {
                 throw ValueComplaint("\"\(text)\" is not a time; write a number and ms, s, m or h, such as 30s")

@@ -27,13 +27,21 @@ package struct NodeConfiguration: Sendable, Equatable {
         package var port: UInt16 = 7900
         /// Number of worker threads. `nil`: one for each core.
         package var workers: Int?
-        /// Size asked for each media socket's receive buffer, in bytes.
+        /// Size asked for the receive buffer of a worker's shared socket, in bytes; a plain leg's is asked for the same, but
+        /// at most `plainBufferLimit`.
         package var receiveBuffer = 4 << 20
-        /// Size asked for each media socket's send buffer, in bytes.
+        /// The same for the send buffer.
         package var sendBuffer = 4 << 20
+        /// The longest time for which a worker lets datagrams collect as its core fills. Zero: never.
+        package var collecting = Duration.milliseconds(1)
+        /// Runs of packets to one destination leave as one message (UDP_SEGMENT), where the kernel can.
+        package var segmentation = true
         /// What seals outgoing packets.
         package var crypto = CryptoChoice.auto
         package var plain = Plain()
+
+        /// What a plain leg's socket is asked for at most, in bytes: it carries one peer, and there are hundreds of them.
+        package static let plainBufferLimit = 1 << 20
     }
 
     /// Plain SRTP legs: keys in the SDP (RFC 4568), a UDP port of their own.

@@ -39,7 +39,7 @@ package final class Node: Sendable {
         let configuration = loaded.configuration
         let addresses = NodeAddresses(configuration.media, machine: machine)
         let engine: Engine
-        do { engine = try Engine(Node.engineConfiguration(configuration.media, addresses)) } catch {
+        do { engine = try Engine(Engine.Configuration(configuration.media, addresses)) } catch {
             throw StartFailure(description: "\(error) (\(Node.place(error, loaded)))")
         }
         self.engine = engine
@@ -85,21 +85,6 @@ package final class Node: Sendable {
     }
 
     // MARK: From the configuration
-
-    private static func engineConfiguration(
-        _ media: NodeConfiguration.Media, _ addresses: NodeAddresses
-    ) -> Engine.Configuration {
-        var engine = Engine.Configuration()
-        engine.ipv4 = addresses.ipv4
-        engine.ipv6 = addresses.ipv6
-        engine.mediaPort = media.port
-        engine.workers = media.workers ?? 0
-        engine.plainPorts = media.plain.portRange
-        engine.receiveBufferSize = media.receiveBuffer
-        engine.sendBufferSize = media.sendBuffer
-        engine.sealing = media.crypto.rawValue
-        return engine
-    }
 
     private static func apps(_ configuration: NodeConfiguration) -> AppDirectory {
         let plain = configuration.media.plain
@@ -166,12 +151,5 @@ package final class Node: Sendable {
 
     private static func place(_ key: String, _ loaded: ConfigurationLoader.Loaded) -> String {
         "\(key), \(loaded.origin(of: key))"
-    }
-}
-
-extension MediaDuration {
-    fileprivate init(_ duration: Duration) {
-        let (seconds, attoseconds) = duration.components
-        self.init(nanoseconds: seconds &* 1_000_000_000 &+ attoseconds / 1_000_000_000)
     }
 }

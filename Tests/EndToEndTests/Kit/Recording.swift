@@ -36,18 +36,20 @@ struct Recording {
     var pictures: [Picture]
     var samples: [Int16]
 
-    /// - Parameter file: in the scratch folder.
-    static func decode(_ file: String, in scratch: Scratch) async throws -> Recording {
+    /// - Parameters:
+    ///   - file: in the scratch folder.
+    ///   - hasSound: whether there must be any; if not, none is looked for.
+    static func decode(_ file: String, hasSound: Bool = true, in scratch: Scratch) async throws -> Recording {
         let (video, audio) = (scratch.newFile("video.yuv"), scratch.newFile("audio.pcm"))
+        let sound = ["-map", "0:a:0", "-ac", "1", "-ar", "\(sampleRate)", "-f", "s16le", audio]
         let ended = try await RunningProcess.run(
             [
                 "ffmpeg", "-nostdin", "-v", "error", "-i", scratch.file(file),
                 "-map", "0:v:0", "-vf", "scale=\(Picture.width):\(Picture.height)", "-pix_fmt", "yuv420p",
                 "-fps_mode", "passthrough", "-f", "rawvideo", video,
-                "-map", "0:a:0", "-ac", "1", "-ar", "\(sampleRate)", "-f", "s16le", audio,
-            ], in: scratch)
+            ] + (hasSound ? sound : []), in: scratch)
         try #require(ended.code == 0, "\(file) can be decoded: \(ended.error)")
-        return Recording(pictures: try pictures(video), samples: try samples(audio))
+        return Recording(pictures: try pictures(video), samples: hasSound ? try samples(audio) : [])
     }
 
     /// The first frames of a lavfi source, for comparison.
