@@ -34,7 +34,7 @@ package struct TransportSpec: Sendable {
     package enum Remote: Sendable {
         /// A sending leg: the first address from which an authentic packet comes, for good.
         case latched
-        /// A receiving leg: the given addresses, until an authentic packet comes from another.
+        /// A receiving leg: the given addresses, until an authentic packet comes from another port of the same host.
         case known(rtp: TransportAddress, rtcp: TransportAddress)
     }
 
