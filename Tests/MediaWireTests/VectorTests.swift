@@ -1,4 +1,5 @@
 import Foundation
+import MediaWire
 import Testing
 
 /// The files in Tests/Vectors: bytes, and by hand what the parsers must make of them.
@@ -52,6 +53,40 @@ struct VectorTests {
             default: PayloadExercise.run(bytes.span.bytes)
             }
         }
+    }
+
+    @Test func answers() throws {
+        let folder = TestFiles.fuzz.appending(path: "Answer/corpus")
+        let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+        var read = 0
+        for file in files {
+            let bytes = [UInt8](try Data(contentsOf: file))
+            #expect(AnswerExercise.run(bytes) == nil, "\(file.lastPathComponent)")
+            let text = String(decoding: bytes.dropFirst(), as: UTF8.self)
+            if let form = bytes.first, (try? PlainAnswerReader.read(text, for: AnswerExercise.offer(form))) != nil {
+                read += 1
+            }
+        }
+        // The corpus does reach answers that are read.
+        #expect(read >= 5)
+    }
+
+    @Test func bundlesThatAreNoneAreRefused() {
+        let key = "a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:\(String(repeating: "A", count: 40))"
+        func refusal(_ form: UInt8, port: Int) -> String? {
+            let text = [
+                "v=0", "o=- 1 1 IN IP4 192.0.2.1", "s=-", "c=IN IP4 192.0.2.1", "t=0 0", "a=group:BUNDLE 0 1",
+                "m=audio \(port) RTP/SAVPF 111", "a=mid:0", "a=rtcp-mux", key, "a=rtpmap:111 opus/48000/2",
+                "m=video 8002 RTP/SAVPF 98", "a=mid:1", "a=rtcp-mux", key, "a=rtpmap:98 VP9/90000",
+            ].joined(separator: "\n")
+            do throws(SDPError) {
+                _ = try PlainAnswerReader.read(text, for: AnswerExercise.offer(form))
+                return nil
+            } catch { return error.reason }
+        }
+        #expect(refusal(6, port: 8000) == nil)
+        #expect(refusal(6, port: 0) == "the m-line whose port the bundle uses has none")
+        #expect(refusal(2, port: 8000) == "the answer bundles m-lines, and the offer does not")
     }
 }
 

@@ -35,6 +35,10 @@ package enum PlainAnswerReader {
                 line: 0, reason: "the answer has \(session.media.count) m-lines, and the offer \(offer.lines.count)")
         }
         let bundle = session.bundles.first?.mids ?? []
+        guard offer.bundled || bundle.isEmpty else {
+            // RFC 9143, section 7.3: an answer bundles only what the offer does.
+            throw SDPError(line: 0, reason: "the answer bundles m-lines, and the offer does not")
+        }
         let tagged = bundle.first.flatMap { mid in session.media.firstIndex { $0.mid == mid } }
         var result: [PlainAnswerLine?] = []
         for (index, media) in session.media.enumerated() {
@@ -44,6 +48,11 @@ package enum PlainAnswerReader {
             }
             let isBundled = media.mid.map { bundle.contains($0) } ?? false
             let place = isBundled ? tagged ?? index : index
+            guard session.media[place].port != 0 else {
+                // Its address is the bundle's (RFC 9143, section 7.3.1).
+                throw SDPError(
+                    line: session.media[place].line, reason: "the m-line whose port the bundle uses has none")
+            }
             result.append(try line(media, transport: place, carrier: session.media[place], offer: offer))
         }
         return result
@@ -68,7 +77,7 @@ package enum PlainAnswerReader {
         var rtcp = rtp
         if !carrier.rtcpMux {
             let next = UInt16(exactly: Int(carrier.port) + 1)
-            guard let port = carrier.rtcp?.port ?? next,
+            guard let port = carrier.rtcp?.port ?? next, port != 0,
                 let address = (carrier.rtcp?.connection ?? connection).address(port: port)
             else { throw SDPError(line: carrier.line, reason: "the m-line has no port for RTCP") }
             rtcp = address

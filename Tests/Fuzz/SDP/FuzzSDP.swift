@@ -1,5 +1,7 @@
 // Any text either gives an error with a line inside the text, or a description whose text reads back to the same.
 
+import MediaWire
+
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
     let bytes = UnsafeBufferPointer(start: data, count: size)

@@ -1,0 +1,5 @@
+/// libFuzzer's entry: see `AnswerExercise`.
+@_cdecl("LLVMFuzzerTestOneInput") public func fuzz(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
+    if let broken = AnswerExercise.run([UInt8](UnsafeBufferPointer(start: data, count: size))) { fatalError(broken) }
+    return 0
+}

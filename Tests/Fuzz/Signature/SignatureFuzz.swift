@@ -1,0 +1,5 @@
+/// libFuzzer's entry: see `SignatureExercise`.
+@_cdecl("LLVMFuzzerTestOneInput") public func fuzz(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
+    if let broken = SignatureExercise.run([UInt8](UnsafeBufferPointer(start: data, count: size))) { fatalError(broken) }
+    return 0
+}

@@ -1,0 +1,1 @@
+../../Fuzz/Answer/AnswerExercise.swift

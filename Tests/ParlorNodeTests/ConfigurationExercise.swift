@@ -1,0 +1,1 @@
+../Fuzz/Configuration/ConfigurationExercise.swift

@@ -1,0 +1,37 @@
+import Foundation
+import RoomControl
+import Testing
+
+/// The fuzzers' corpora, inputs that once failed among them, through the same checks the fuzzers make.
+@Suite struct CorpusTests {
+    @Test func offers() throws {
+        let files = try Self.corpus("Offer")
+        for file in files { #expect(OfferExercise.run(file) == nil, "\(String(decoding: file, as: UTF8.self))") }
+        // The corpus does reach answers.
+        #expect(files.reduce(0) { $0 + OfferExercise.answers(to: String(decoding: $1, as: UTF8.self)) } >= 10)
+    }
+
+    @Test func tokens() throws {
+        let files = try Self.corpus("Token")
+        for file in files { #expect(TokenExercise.run(file) == nil, "\(String(decoding: file, as: UTF8.self))") }
+        #expect(files.count { TokenExercise.isToken(String(decoding: $0, as: UTF8.self)) } >= 4)
+    }
+
+    @Test func signatures() throws {
+        let files = try Self.corpus("Signature")
+        for file in files { #expect(SignatureExercise.run(file) == nil, "\(String(decoding: file, as: UTF8.self))") }
+        let taken = files.count { file in
+            let (request, authorization) = SignatureExercise.request(file)
+            return SignatureExercise.refusal(request, authorization, at: SignatureExercise.now) == nil
+        }
+        #expect(taken >= 8)
+    }
+
+    private static func corpus(_ target: String) throws -> [[UInt8]] {
+        let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .appending(path: "Fuzz/\(target)/corpus")
+        return try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil).map {
+            [UInt8](try Data(contentsOf: $0))
+        }
+    }
+}

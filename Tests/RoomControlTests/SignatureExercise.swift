@@ -1,0 +1,1 @@
+../Fuzz/Signature/SignatureExercise.swift

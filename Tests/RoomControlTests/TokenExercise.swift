@@ -1,0 +1,1 @@
+../Fuzz/Token/TokenExercise.swift

@@ -1,0 +1,1 @@
+../Fuzz/ClientAddress/ClientAddressExercise.swift
