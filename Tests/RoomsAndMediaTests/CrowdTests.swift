@@ -17,7 +17,7 @@ import Testing
         let peers = world.network.switchboard.peerCount
         #expect(peers >= 2000, "seed \(seed)")
         var rounds = 0
-        while crowd.delivered < 1_000_000, rounds < 2000 {
+        while crowd.delivered < 1_000_000, rounds < 2000, world.audit.violationCount == 0 {
             rounds += 1
             crowd.publish()
             world.pass(.milliseconds(20))
