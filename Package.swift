@@ -142,6 +142,13 @@ let package = Package(
         .testTarget(
             name: "RoomControlTests", dependencies: ["RoomControl", "MediaContract", "MediaWire", "RoomTestKit"],
             swiftSettings: language),
+        .testTarget(
+            name: "RoomsAndMediaTests",
+            dependencies: [
+                "RoomControl", "MediaSwitch", "MediaTransport", "MediaContract", "MediaWire", "MediaTestKit",
+                "RoomTestKit",
+            ],
+            swiftSettings: language),
         .testTarget(name: "WebTransportTests", dependencies: ["WebTransport"], swiftSettings: language),
         .testTarget(
             name: "RoomServiceTests",
