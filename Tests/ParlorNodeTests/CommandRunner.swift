@@ -79,7 +79,7 @@ enum FreePorts {
     /// Below the ports that the system gives to outgoing sockets, so that none of those can take it meanwhile.
     private static func port(_ type: __socket_type) throws -> UInt16 {
         for _ in 0..<200 {
-            let candidate = UInt16.random(in: 28_000..<32_000)
+            let candidate = UInt16.random(in: 30_000..<32_000)
             let descriptor = socket(AF_INET, Int32(type.rawValue), 0)
             try #require(descriptor >= 0)
             defer { close(descriptor) }

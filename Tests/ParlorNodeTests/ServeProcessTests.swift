@@ -56,7 +56,7 @@ import Testing
     }
 
     /// The first of a hundred ports for this process, so that several test runs on a machine do not meet.
-    private static let base = 28_000 + Int(getpid() % 40) * 100
+    private static let base = 28_000 + Int(getpid() % 20) * 100
 
     private func flags() throws -> [String] {
         [

@@ -15,6 +15,9 @@ struct Encoding {
 
     /// A packet that is older than this is none of ours (RFC 3550, appendix A.1, allows 100; a resent one may be later).
     static var latest: Int64 { 3000 }
+    /// A step of more than this is a restart of the numbering, not loss (RFC 3550, appendix A.1: MAX_DROPOUT). Passed on as it is,
+    /// a few of them would take subscribers' numbers past half a round, and their rollover counters with them.
+    static var largestStep: Int64 { 3000 }
     /// Packets that were overtaken by the very first one still find a place on the line.
     static var margin: Int64 { 64 }
 
@@ -27,6 +30,8 @@ struct Encoding {
     private var base: Int64 = 0
     /// The lowest number that has a place on the line.
     private var floor: Int64 = 0
+    /// What would follow a number that fits nowhere: two in a row are a restart (RFC 3550, appendix A.1: bad_seq).
+    private var suspect: UInt16?
     private(set) var received: UInt64 = 0
     private(set) var lastArrival = MediaTime.zero
     private var transit: Int64 = 0
@@ -73,7 +78,14 @@ struct Encoding {
         let step = Int64(Int16(truncatingIfNeeded: number &- UInt16(truncatingIfNeeded: highest)))
         let extended = highest &+ step
         if step == 0 { return .duplicate }
-        if step < -Self.latest || extended < floor { return .implausible }
+        if step < -Self.latest || extended < floor {
+            let isSecond = suspect == number
+            suspect = number &+ 1
+            guard isSecond else { return .implausible }
+            return restartNumbering(at: highest &+ (step < 0 ? step &+ 65_536 : step), timestamp, now)
+        }
+        suspect = nil
+        if step > Self.largestStep { return restartNumbering(at: extended, timestamp, now) }
         base = min(base, extended)
         received &+= 1
         measureJitter(timestamp, now)
@@ -86,6 +98,20 @@ struct Encoding {
         }
         lastArrival = now
         return .accepted(sequence: extended &+ sequenceOffset, timestamp: timestamp &+ timestampOffset, gap: gap)
+    }
+
+    /// The source goes on elsewhere: the line goes on right after the highest. What comes from before has no place any more.
+    private mutating func restartNumbering(at extended: Int64, _ timestamp: UInt32, _ now: MediaTime) -> Arrival {
+        suspect = nil
+        received &+= 1
+        highest = extended
+        floor = extended
+        sequenceOffset = highestOnLine &+ 1 &- extended
+        highestOnLine &+= 1
+        highestTimestamp = timestamp &+ timestampOffset
+        lastArrival = now
+        measureJitter(timestamp, now)
+        return .accepted(sequence: highestOnLine, timestamp: highestTimestamp, gap: 0..<0)
     }
 
     private mutating func begin(_ number: UInt16, _ timestamp: UInt32, _ now: MediaTime) -> Arrival {

@@ -47,16 +47,18 @@ enum SDPCommands {
             notes: ["Example:", "  sh -c \"$(parlor sdp play --room r --user me --from cam)\""])
     ) { context in
         let request = try Request(context, command: "sdp play", purpose: .play)
+        let path = context.arguments["out"] ?? "\(request.join.room)-\(request.join.user).sdp"
+        // Before anything is asked of the node: a file that cannot be written must not leave a leg behind.
+        let file = context.arguments.has("gst") ? nil : try KeyFile(path)
         let result = try await request.join.run(lifetime: request.lifetime)
         guard !result.streams.isEmpty else { throw CommandFailure("the node took none of the codecs") }
         let record = context.arguments["record"]
-        if context.arguments.has("gst") {
+        guard let file else {
             try report(result, try GStreamerCommand.play(result.streams, record: record), file: nil, context)
-        } else {
-            let file = context.arguments["out"] ?? "\(request.join.room)-\(request.join.user).sdp"
-            try writeKeys(result.playerSDP, to: file)
-            try report(result, FFmpegCommand.play(file: file, record: record), file: file, context)
+            return
         }
+        try file.write(result.playerSDP)
+        try report(result, FFmpegCommand.play(file: path, record: record), file: path, context)
     }
 
     // MARK: What was asked
@@ -149,19 +151,5 @@ enum SDPCommands {
             "#   curl -X DELETE -H "
                 + ToolCommand.quoted("Authorization: Bearer \(result.token)") + " "
                 + ToolCommand.quoted(result.location))
-    }
-
-    /// Only the owner may read it.
-    private static func writeKeys(_ text: String, to path: String) throws(CommandFailure) {
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw CommandFailure("\(path): \(String(cString: strerror(errno)))") }
-        defer { close(descriptor) }
-        var rest = Array(text.utf8)[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw CommandFailure("\(path): \(String(cString: strerror(errno)))") }
-            rest = rest.dropFirst(count)
-        }
     }
 }

@@ -37,6 +37,7 @@ package final class Node: Sendable {
         log: @escaping @Sendable (String) -> Void = { _ in }
     ) throws(StartFailure) {
         let configuration = loaded.configuration
+        let descriptors = OpenFileLimit.raise()
         let addresses = NodeAddresses(configuration.media, machine: machine)
         let engine: Engine
         do { engine = try Engine(Engine.Configuration(configuration.media, addresses)) } catch {
@@ -51,7 +52,12 @@ package final class Node: Sendable {
             apps: Node.apps(configuration), directory: directory, environment: environment,
             settings: NodeServices.Settings(
                 plainLegs: PlainLegSettings(
-                    areAllowed: configuration.media.plain.enabled, announced: addresses.announced),
+                    areAllowed: configuration.media.plain.enabled, announced: addresses.announced,
+                    ownPorts: [
+                        configuration.media.port...UInt16(
+                            clamping: Int(configuration.media.port) + max(engine.workerCount, 1) - 1),
+                        configuration.media.plain.portRange,
+                    ]),
                 isTrustedProxy: { client in proxies.contains { $0.contains(client) } }))
 
         var web = HTTPServerConfiguration()
@@ -64,7 +70,9 @@ package final class Node: Sendable {
             throw StartFailure(
                 description: "cannot listen on TCP \(listen): \(error) (\(Node.place("http.listen", loaded)))")
         }
-        warnings = addresses.warnings + engine.warnings + Node.warnings(configuration)
+        warnings =
+            addresses.warnings + engine.warnings + Node.warnings(configuration)
+            + OpenFileLimit.warnings(descriptors, configuration)
         summary = Node.summary(configuration, addresses, engine)
 
         reports = Task { [directory] in await directory.run() }

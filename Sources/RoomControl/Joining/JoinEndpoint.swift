@@ -50,6 +50,14 @@ package struct JoinEndpoint: Sendable {
         guard let announced = settings.announcedAddress(ipv6: offer.isIPv6, client: request.client) else {
             throw .noAddress(ipv6: offer.isIPv6)
         }
+        for plan in offer.transports {
+            guard case .known(let rtp, let rtcp) = plan.remote,
+                let own = [rtp, rtcp].first(where: settings.isOwn)
+            else { continue }
+            throw .offer(
+                NegotiationError(
+                    .notAcceptable, reason: "\(own) is the node's own port; name the one on which the client listens"))
+        }
         guard let app = apps.app(token.app) else { throw .token(.unknownApp) }
         let leg = PlainLegRequest(
             user: token.user, kind: request.kind, offer: offer, picks: request.picks, announced: announced)

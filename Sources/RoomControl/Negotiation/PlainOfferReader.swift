@@ -115,10 +115,10 @@ private struct PlainOfferReader {
         var isBest: [Bool] = []
         var seen: Set<UInt8> = []
         for format in media.formats {
-            // RFC 5761, section 4: with muxed RTCP, 64...95 would read as RTCP packet types.
+            // RFC 5761, section 4: with the marker bit, 64...95 read as RTCP packet types; the node looks for them on every socket.
             guard let payloadType = UInt8(format), seen.insert(payloadType).inserted,
                 let codec = maps[payloadType]?.codec, codec.kind == kind,
-                !(media.rtcpMux && (64...95).contains(payloadType))
+                !(64...95).contains(payloadType)
             else { continue }
             let own = parameters.first { $0.format == format }
             guard let fit = CodecFit(codec, own) else { continue }
