@@ -36,7 +36,9 @@ struct MetricsRoute {
         family("parlor_batches_out_total", "counter", "Flushes that sent something.") { $0.batchesOut }
         family("parlor_transports", "gauge", "Transports open.") { UInt64($0.transports.count) }
         family("parlor_tracks", "gauge", "Tracks published.") { UInt64($0.tracks.count) }
-        family("parlor_subscriptions", "gauge", "Tracks on their way to a subscriber.") { UInt64($0.subscriptions.count) }
+        family("parlor_subscriptions", "gauge", "Tracks on their way to a subscriber.") {
+            UInt64($0.subscriptions.count)
+        }
 
         let drops = "parlor_dropped_total"
         text += "# HELP \(drops) Packets that went no further, by reason.\n# TYPE \(drops) counter\n"

@@ -466,7 +466,8 @@ import Testing
         }
         scene.network.run(for: .milliseconds(50))
         #expect(alice.peer.nackedSequences.isEmpty)
-        #expect(bob.peer.received.map(\.sequence) == (0..<bob.peer.received.count).map { bob.firstSequence &+ UInt16($0) })
+        #expect(
+            bob.peer.received.map(\.sequence) == (0..<bob.peer.received.count).map { bob.firstSequence &+ UInt16($0) })
         #expect(bob.peer.received.count > 4000)
         #expect(scene.network.snapshot().drops(.implausibleSequence) == 0)
     }

@@ -233,6 +233,25 @@ import WebTransport
         #expect(await forwarded("", from: "10.0.0.1") == 406)
     }
 
+    /// A leg that the node sends to itself would go round for ever.
+    @Test func theNodesOwnPortsAreNoDestination() async {
+        let node = ServiceFixture()
+        func play(_ lines: String..., from peer: String = "127.0.0.1") async -> Int {
+            let key = String(repeating: "A", count: 40)
+            let offer =
+                "v=0\r\no=- 1 1 IN IP4 \(peer)\r\ns=-\r\nc=IN IP4 \(peer)\r\nt=0 0\r\n"
+                + lines.map { "\($0)\r\n" }.joined()
+                + "a=rtpmap:111 opus/48000/2\r\na=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:\(key)\r\na=recvonly\r\n"
+            return await node.post("/whep", as: "bob", offer: offer, from: peer).status
+        }
+        #expect(await play("m=audio 5004 RTP/SAVP 111") == 201)
+        for port in [7900, 7901, 8000, 8499] {
+            #expect(await play("m=audio \(port) RTP/SAVP 111") == 406, "port \(port)")
+            #expect(await play("m=audio 5004 RTP/SAVP 111", "a=rtcp:\(port)") == 406, "RTCP port \(port)")
+        }
+        #expect(await play("m=audio 8000 RTP/SAVP 111", from: "192.0.2.7") == 201)
+    }
+
     @Test func plainLegsAreOffUnlessAllowed() async {
         let node = ServiceFixture(plainLegs: false)
         let answer = await node.post("/whip", as: "alice")

@@ -32,7 +32,8 @@ struct ServiceFixture: Sendable {
         services = NodeServices(
             apps: apps, directory: directory, environment: environment,
             settings: NodeServices.Settings(
-                plainLegs: PlainLegSettings(areAllowed: plainLegs, announced: [loopback]),
+                plainLegs: PlainLegSettings(
+                    areAllowed: plainLegs, announced: [loopback], ownPorts: [7900...7901, ports]),
                 isTrustedProxy: { $0.host == "10.0.0.1" }))
     }
 

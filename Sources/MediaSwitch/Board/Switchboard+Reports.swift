@@ -228,7 +228,8 @@ extension Switchboard {
         guard let found = sockets.find(socket) else { return }
         let transport = transports[Int(found) / 2]
         // ICMP can be forged by anyone who guesses what it quotes; what it quotes must at least be what we do.
-        guard destination == transport.pointee.remote, transport.pointee.packetsOut > transport.pointee.packetsOutAtRefusal
+        guard destination == transport.pointee.remote,
+            transport.pointee.packetsOut > transport.pointee.packetsOutAtRefusal
         else { return }
         transport.pointee.packetsOutAtRefusal = transport.pointee.packetsOut
         // RTCP may be refused by a peer that has no RTCP; then its media still flows.

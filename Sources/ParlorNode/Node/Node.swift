@@ -54,8 +54,9 @@ package final class Node: Sendable {
                 plainLegs: PlainLegSettings(
                     areAllowed: configuration.media.plain.enabled, announced: addresses.announced,
                     ownPorts: [
-                        configuration.media.port...UInt16(
-                            clamping: Int(configuration.media.port) + max(engine.workerCount, 1) - 1),
+                        configuration.media
+                            .port...UInt16(
+                                clamping: Int(configuration.media.port) + max(engine.workerCount, 1) - 1),
                         configuration.media.plain.portRange,
                     ]),
                 isTrustedProxy: { client in proxies.contains { $0.contains(client) } }))
