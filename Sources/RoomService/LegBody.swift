@@ -51,7 +51,8 @@ struct LegBody: Encodable {
         user = status.user
         state = status.isActive ? "active" : "waiting"
         leaseSeconds = status.leaseRemaining?.seconds
-        let transports = visit.figures?.transports.filter { status.transports.contains($0.id) } ?? []
+        // In the order of the m-lines, not of the worker's places.
+        let transports = status.transports.compactMap { id in visit.figures?.transports.first { $0.id == id } }
         let remotes = transports.compactMap(\.remote)
         remote = (remotes.isEmpty ? status.remotes : remotes).map(\.description)
         for transport in transports {

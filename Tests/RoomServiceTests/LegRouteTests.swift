@@ -88,10 +88,11 @@ import WebTransport
         let publisher = try await node.leg("/whip", as: "alice")
         let model = node.plane.model()
         var snapshot = MediaSnapshot(time: .zero)
-        for (id, _) in model.transports {
+        // The worker lists them in its own order; the answer has the order of the m-lines.
+        for (place, id) in model.transports.keys.sorted(by: { $0.rawValue < $1.rawValue }).enumerated().reversed() {
             var transport = MediaSnapshot.Transport(id: id)
             (transport.packetsIn, transport.bytesOut) = (10, 1000)
-            transport.remote = TransportAddress(ipv4: 0x7F00_0001, port: 7000)
+            transport.remote = TransportAddress(ipv4: 0x7F00_0001, port: UInt16(7000 + place))
             snapshot.transports.append(transport)
         }
         for id in model.subscriptions.keys {
@@ -106,7 +107,7 @@ import WebTransport
         #expect(state.tracks.map(\.codec) == ["opus", "VP8"])
         #expect(state.tracks.map(\.packets) == [7, 7])
         #expect(state.packetsIn == 20 && state.bytesOut == 2000)
-        #expect(state.remote == ["127.0.0.1:7000", "127.0.0.1:7000"])
+        #expect(state.remote == ["127.0.0.1:7000", "127.0.0.1:7001"])
 
         let sender = try await node.send("GET", publisher).decoded(LegState.self)
         #expect(sender.kind == "whip" && sender.state == "waiting" && sender.leaseSeconds == nil)
