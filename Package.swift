@@ -8,13 +8,17 @@
 //   MediaTransport  MediaWire, MediaContract, CCrypto
 //   MediaSwitch     MediaWire, MediaContract, MediaTransport
 //   MediaEngine     MediaSwitch, MediaTransport, MediaContract, MediaWire, CNet
-//   RoomControl     MediaContract, MediaWire (SDP), CCrypto (HMAC)
+//   RoomProtocol    FoundationEssentials
+//   RoomControl     RoomProtocol, MediaContract, MediaWire (SDP), CCrypto (HMAC), CSQLite
 //   WebTransport    CWeb
-//   RoomService     RoomControl, WebTransport, MediaContract, MediaWire
-//   ParlorNode      RoomService, RoomControl, MediaEngine, WebTransport, MediaContract, MediaWire, CYAML
+//   RoomService     RoomControl, RoomProtocol, WebTransport, MediaContract, MediaWire
+//   ParlorNode      RoomService, RoomControl, RoomProtocol, MediaEngine, MediaTransport (certificates), WebTransport,
+//                   MediaContract, MediaWire, CYAML
 //   ClientEngine    MediaTransport, MediaContract, MediaWire, CNet
 //   MediaCodecs     MediaWire, CCodecs
-//   MediaLoad       ClientEngine, MediaCodecs, WebTransport, MediaContract, MediaWire
+//   RTCClient       ClientEngine, RoomProtocol, WebTransport, MediaCodecs, MediaTransport (certificates),
+//                   MediaContract, MediaWire
+//   MediaLoad       RTCClient, RoomProtocol, ClientEngine, MediaCodecs, WebTransport, MediaContract, MediaWire
 //   parlor          ParlorNode
 //   parlor-load     MediaLoad
 
@@ -38,6 +42,7 @@ let package = Package(
     products: [
         .executable(name: "parlor", targets: ["parlor"]),
         .executable(name: "parlor-load", targets: ["parlor-load"]),
+        .library(name: "RTCClient", targets: ["RTCClient"]),
     ],
     targets: [
         // C and C++ shims
@@ -54,6 +59,8 @@ let package = Package(
             linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
         .systemLibrary(
             name: "CYAML", path: "CMediaShims/yaml", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
+        .systemLibrary(
+            name: "CSQLite", path: "CMediaShims/sqlite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
 
         // Media path
         .target(name: "MediaWire", exclude: ["README.md"], swiftSettings: mediaPath),
@@ -70,17 +77,20 @@ let package = Package(
             exclude: ["README.md"], swiftSettings: mediaPath),
 
         // Control path
+        .target(name: "RoomProtocol", exclude: ["README.md"], swiftSettings: language),
         .target(
-            name: "RoomControl", dependencies: ["MediaContract", "MediaWire", "CCrypto"], exclude: ["README.md"],
-            swiftSettings: language),
+            name: "RoomControl", dependencies: ["RoomProtocol", "MediaContract", "MediaWire", "CCrypto", "CSQLite"],
+            exclude: ["README.md"], swiftSettings: language),
         .target(name: "WebTransport", dependencies: ["CWeb"], exclude: ["README.md"], swiftSettings: language),
         .target(
-            name: "RoomService", dependencies: ["RoomControl", "WebTransport", "MediaContract", "MediaWire"],
+            name: "RoomService",
+            dependencies: ["RoomControl", "RoomProtocol", "WebTransport", "MediaContract", "MediaWire"],
             exclude: ["README.md"], swiftSettings: language),
         .target(
             name: "ParlorNode",
             dependencies: [
-                "RoomService", "RoomControl", "MediaEngine", "WebTransport", "MediaContract", "MediaWire", "CYAML",
+                "RoomService", "RoomControl", "RoomProtocol", "MediaEngine", "MediaTransport", "WebTransport",
+                "MediaContract", "MediaWire", "CYAML",
             ],
             exclude: ["README.md"], swiftSettings: language),
 
@@ -92,8 +102,18 @@ let package = Package(
             name: "MediaCodecs", dependencies: ["MediaWire", "CCodecs"], exclude: ["README.md"],
             swiftSettings: mediaPath),
         .target(
+            name: "RTCClient",
+            dependencies: [
+                "ClientEngine", "RoomProtocol", "WebTransport", "MediaCodecs", "MediaTransport", "MediaContract",
+                "MediaWire",
+            ],
+            exclude: ["README.md"], swiftSettings: language),
+        .target(
             name: "MediaLoad",
-            dependencies: ["ClientEngine", "MediaCodecs", "WebTransport", "MediaContract", "MediaWire"],
+            dependencies: [
+                "RTCClient", "RoomProtocol", "ClientEngine", "MediaCodecs", "WebTransport", "MediaContract",
+                "MediaWire",
+            ],
             exclude: ["README.md"], swiftSettings: language),
 
         // Programs
@@ -137,10 +157,18 @@ let package = Package(
             dependencies: ["MediaEngine", "MediaContract", "MediaWire", "MediaTransport", "CNet"],
             swiftSettings: language),
         .target(
-            name: "RoomTestKit", dependencies: ["RoomControl", "MediaContract", "MediaWire"],
+            name: "RoomTestKit", dependencies: ["RoomControl", "RoomProtocol", "MediaContract", "MediaWire"],
             path: "Tests/Support/RoomTestKit", swiftSettings: language),
+        .testTarget(name: "RoomProtocolTests", dependencies: ["RoomProtocol"], swiftSettings: language),
         .testTarget(
-            name: "RoomControlTests", dependencies: ["RoomControl", "MediaContract", "MediaWire", "RoomTestKit"],
+            name: "RoomControlTests",
+            dependencies: ["RoomControl", "RoomProtocol", "RTCClient", "MediaContract", "MediaWire", "RoomTestKit"],
+            swiftSettings: language),
+        .testTarget(
+            name: "RTCClientTests",
+            dependencies: [
+                "RTCClient", "RoomProtocol", "ParlorNode", "RoomService", "RoomControl", "WebTransport", "MediaWire",
+            ],
             swiftSettings: language),
         .testTarget(
             name: "RoomsAndMediaTests",
@@ -152,10 +180,15 @@ let package = Package(
         .testTarget(name: "WebTransportTests", dependencies: ["WebTransport"], swiftSettings: language),
         .testTarget(
             name: "RoomServiceTests",
-            dependencies: ["RoomService", "RoomControl", "WebTransport", "MediaContract", "MediaWire", "RoomTestKit"],
+            dependencies: [
+                "RoomService", "RoomControl", "RoomProtocol", "WebTransport", "MediaContract", "MediaWire",
+                "RoomTestKit",
+            ],
             swiftSettings: language),
         .testTarget(
-            name: "ParlorNodeTests", dependencies: ["ParlorNode", "MediaEngine", "MediaWire"], swiftSettings: language),
+            name: "ParlorNodeTests",
+            dependencies: ["ParlorNode", "MediaEngine", "MediaWire", "WebTransport", "RoomControl"],
+            swiftSettings: language),
         .testTarget(
             name: "ClientEngineTests",
             dependencies: ["ClientEngine", "MediaTransport", "MediaContract", "MediaWire"], swiftSettings: language),
@@ -164,7 +197,9 @@ let package = Package(
             dependencies: ["MediaLoad", "ClientEngine", "MediaCodecs", "MediaContract", "MediaWire"],
             swiftSettings: language),
         .testTarget(name: "MediaCodecsTests", dependencies: ["MediaCodecs", "MediaWire"], swiftSettings: language),
-        .testTarget(name: "EndToEndTests", dependencies: ["MediaTransport", "MediaWire"], swiftSettings: language),
+        .testTarget(
+            name: "EndToEndTests", dependencies: ["MediaTransport", "MediaWire", "WebTransport", "RoomProtocol"],
+            swiftSettings: language),
     ],
     cLanguageStandard: .gnu11,
     cxxLanguageStandard: .cxx17

@@ -86,7 +86,7 @@ import Testing
         #expect(await directory.room(leg.room)?.instance == first)
         await clock.advance(by: .milliseconds(1))
         #expect(await directory.room(leg.room) == nil)
-        #expect(notices.of("one").last == .closed)
+        #expect(notices.of("one").last == .closed(.empty))
         try await join("u", "one")
         let second = try #require(await directory.room(leg.room)).instance
         #expect(second != first)

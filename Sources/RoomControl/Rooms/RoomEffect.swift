@@ -11,17 +11,41 @@ package enum RoomEffect: Sendable {
     case closed
 }
 
-/// What happened in a room, for logs and, later, for signalling and webhooks.
+/// What happened in a room, for logs, metrics and webhooks.
 package enum RoomNotice: Hashable, Sendable {
+    /// A new life of the room began: by the server API, or by the first join.
+    case created(byServer: Bool)
+    /// The user's first part came.
     case joined(user: String)
+    /// The user's last part went.
     case left(user: String, EndReason)
+    /// The user's signalling is lost; it still counts, and may come back.
+    case reconnecting(user: String)
+    case reconnected(user: String)
     case legStarted(user: String, LegKind)
     case legEnded(user: String, LegKind, EndReason)
-    case published(user: String, track: String, Codec)
+    case published(user: String, track: String, Codec, tag: String)
     case unpublished(user: String, track: String)
+    /// `byServer`: forwarding has stopped or goes on again, too.
+    case muted(user: String, track: String, Bool, byServer: Bool)
+    /// Comes before the user's `left`. `by` is nil when the back end kicked.
+    case kicked(user: String, by: String?)
     /// The media plane refused a subscription: a broken invariant, worth a log line.
     case subscriptionRefused(user: String, SubscriptionID)
-    case closed
+    /// The last notice of a room's life.
+    case closed(CloseReason)
+}
+
+/// Why a room closed.
+package enum CloseReason: String, Hashable, Sendable {
+    /// The last user left, and nobody came for the app's time.
+    case empty
+    /// The server made it, and nobody ever came.
+    case unused
+    /// The server API closed it, or deleted its app.
+    case deleted
+    /// The node ends.
+    case nodeStopping
 }
 
 /// Why a leg ended or a user left.

@@ -24,7 +24,7 @@ extension RoomState {
                     payloadType: format.payloadType, ssrcs: line.ssrcs, mid: line.mid, extensions: line.extensions,
                     feedback: format.feedback)
                 effects.append(.post(.addTrack(spec)))
-                effects.append(.notice(.published(user: leg.user, track: track.publicID, track.codec)))
+                effects.append(.notice(.published(user: leg.user, track: track.publicID, track.codec, tag: "")))
             }
         }
     }

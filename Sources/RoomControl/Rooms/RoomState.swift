@@ -310,7 +310,7 @@ extension RoomState {
         closesAt = nil
         leaseFloor = .distantFuture
         expelled = [:]
-        effects.append(.notice(.closed))
+        effects.append(.notice(.closed(.empty)))
         effects.append(.closed)
     }
 

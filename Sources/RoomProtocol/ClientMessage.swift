@@ -1,0 +1,154 @@
+import FoundationEssentials
+
+/// Everything that a client may send.
+public enum ClientMessage: Hashable, Sendable {
+    case auth(AuthRequest)
+    case pong
+    /// The client leaves.
+    case disconnect
+    /// pubpc
+    case publishConnection(PublishRequest)
+    /// pub-tracks
+    case publishTracks(PublishRequest)
+    /// unpub-tracks
+    case unpublishTracks(TracksRequest)
+    /// subpc
+    case subscribeConnection(SubscribeRequest)
+    /// sub-tracks
+    case subscribeTracks(SubscribeRequest)
+    /// unsub-tracks
+    case unsubscribeTracks(TracksRequest)
+    /// pubpc-restart
+    case restartPublishConnection(ConnectionRequest)
+    /// subpc-restart
+    case restartSubscribeConnection(ConnectionRequest)
+    /// pubpc-close
+    case closePublishConnection(ConnectionRequest)
+    /// subpc-close
+    case closeSubscribeConnection(ConnectionRequest)
+    case muteTracks(MuteTracks)
+    case setSubscribeProfile(SetSubscribeProfile)
+    case sendMessage(SendMessage)
+    case sendQoSMessage(SendQoSMessage)
+    case control(ControlRequest)
+    case setPrivileges(SetPrivileges)
+    /// Jobs and the media relay, which this server does not have.
+    case unsupported(type: String, rpcid: String?)
+}
+
+/// Why a frame is no message: what to answer, and under which type.
+public struct MalformedMessage: Error, Hashable, Sendable {
+    /// The frame's type, if it has one.
+    public var type: String?
+    public var rpcid: String?
+    public var refused: Refused
+
+    public init(type: String?, rpcid: String? = nil, _ refused: Refused) {
+        self.type = type
+        self.rpcid = rpcid
+        self.refused = refused
+    }
+}
+
+extension ClientMessage {
+    /// Types that a client sends and this server refuses: merge and forward jobs, the media relay.
+    public static let unsupportedTypes: Set<String> = [
+        "create-merge-job", "update-merge-tracks", "stop-merge", "create-forward-job", "stop-forward",
+        "start-media-relay", "update-media-relay", "stop-media-relay",
+    ]
+
+    /// Types that the vendor's clients send without waiting for an answer.
+    public static let oneWayTypes: Set<String> = [
+        "pong", "disconnect", "mute-tracks", "set-sub-profile", "send-message", "send-qos-message", "stop-merge",
+    ]
+
+    /// Reads a frame.
+    ///
+    /// - Throws: `MalformedMessage` with 10053: no frame, no JSON object, a field that is missing or of another type,
+    ///   an unknown type.
+    public init(frame text: String) throws(MalformedMessage) {
+        let frame: SignallingFrame
+        do { frame = try SignallingFrame(text) } catch { throw MalformedMessage(type: nil, error) }
+        switch frame.type {
+        case "auth": self = .auth(try frame.decode())
+        case "pong": self = .pong
+        case "disconnect": self = .disconnect
+        case "pubpc": self = .publishConnection(try frame.decode())
+        case "pub-tracks": self = .publishTracks(try frame.decode())
+        case "unpub-tracks": self = .unpublishTracks(try frame.decode())
+        case "subpc": self = .subscribeConnection(try frame.decode())
+        case "sub-tracks": self = .subscribeTracks(try frame.decode())
+        case "unsub-tracks": self = .unsubscribeTracks(try frame.decode())
+        case "pubpc-restart": self = .restartPublishConnection(try frame.decode())
+        case "subpc-restart": self = .restartSubscribeConnection(try frame.decode())
+        case "pubpc-close": self = .closePublishConnection(try frame.decode())
+        case "subpc-close": self = .closeSubscribeConnection(try frame.decode())
+        case "mute-tracks": self = .muteTracks(try frame.decode())
+        case "set-sub-profile": self = .setSubscribeProfile(try frame.decode())
+        case "send-message": self = .sendMessage(try frame.decode())
+        case "send-qos-message": self = .sendQoSMessage(try frame.decode())
+        case "control": self = .control(try frame.decode())
+        case "set-privileges": self = .setPrivileges(try frame.decode())
+        case let type where ClientMessage.unsupportedTypes.contains(type):
+            self = .unsupported(type: type, rpcid: frame.rpcid)
+        default:
+            throw MalformedMessage(
+                type: frame.type, rpcid: frame.rpcid,
+                Refused(.invalidParameter, "there is no message of type \(frame.type)"))
+        }
+    }
+}
+
+extension SignallingFrame {
+    /// The rpcid of whatever the body is.
+    var rpcid: String? {
+        struct Identified: Decodable { var rpcid: String? }
+        return (try? JSONDecoder().decode(Identified.self, from: body))?.rpcid
+    }
+
+    /// The body as a message.
+    public func decode<Body: Decodable>(_ type: Body.Type = Body.self) throws(MalformedMessage) -> Body {
+        do { return try JSONDecoder().decode(Body.self, from: body) } catch {
+            throw MalformedMessage(
+                type: self.type, rpcid: rpcid, Refused(.invalidParameter, "\(self.type): \(sentence(for: error))"))
+        }
+    }
+
+    /// What is wrong with the body, and where.
+    private func sentence(for error: any Error) -> String {
+        func place(_ path: [any CodingKey], _ last: String? = nil) -> String {
+            var text = ""
+            for key in path {
+                if let index = key.intValue {
+                    text += "[\(index)]"
+                } else {
+                    text += text.isEmpty ? key.stringValue : ".\(key.stringValue)"
+                }
+            }
+            if let last { text += text.isEmpty ? last : ".\(last)" }
+            return text.isEmpty ? "the body" : text
+        }
+        guard let error = error as? DecodingError else { return "the body is not JSON" }
+        switch error {
+        case .keyNotFound(let key, let context):
+            return "\(place(context.codingPath, key.stringValue)) is missing"
+        case .typeMismatch(let wanted, let context):
+            return "\(place(context.codingPath)) has the wrong type, expected \(SignallingFrame.word(for: wanted))"
+        case .valueNotFound(let wanted, let context):
+            return "\(place(context.codingPath)) is null, expected \(SignallingFrame.word(for: wanted))"
+        case .dataCorrupted(let context):
+            return context.codingPath.isEmpty
+                ? "the body is not JSON" : "\(place(context.codingPath)) has a value that is not allowed"
+        @unknown default: return "the body cannot be read"
+        }
+    }
+
+    private static func word(for type: Any.Type) -> String {
+        switch type {
+        case is String.Type: "a text"
+        case is Bool.Type: "true or false"
+        case is Int.Type, is UInt32.Type, is Int64.Type, is Double.Type: "a number"
+        default: "\(type)".hasPrefix("Array") ? "a list" : "an object"
+        }
+    }
+}
