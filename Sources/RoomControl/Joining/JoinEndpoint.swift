@@ -70,7 +70,8 @@ package struct JoinEndpoint: Sendable {
                 guard let found = await directory.room(key) else { throw .noSuchRoom }
                 room = found
             } else {
-                room = await directory.room(key, creatingWith: app.settings)
+                guard let found = await directory.room(key, creatingWith: app.settings) else { throw .tooManyRooms }
+                room = found
             }
             do throws(JoinRefusal) {
                 return try await room.join(leg)
@@ -135,6 +136,10 @@ package enum JoinRefusal: Error, Hashable, Sendable {
     case room(RoomRefusal)
     /// It does not exist, and the app does not make rooms on demand.
     case noSuchRoom
+    /// The node has all the rooms, or all the users, that it may have.
+    case tooManyRooms, tooManyUsers
+    /// The node takes no new joins.
+    case draining
     /// A user cannot receive itself.
     case ownUser
     /// The range of plain ports is used up.
