@@ -20,12 +20,21 @@ package struct NodeServices: Sendable {
 
     private let router: Router
 
-    package init(apps: AppDirectory, directory: RoomDirectory, environment: RoomEnvironment, settings: Settings) {
-        var router = Router()
+    /// - Parameters:
+    ///   - admission: whether newcomers are let in.
+    ///   - counters: what is counted at the doors; the caller feeds it the rooms' notices.
+    package init(
+        apps: AppDirectory, directory: RoomDirectory, environment: RoomEnvironment, settings: Settings,
+        admission: Admission = Admission(), counters: NodeCounters = NodeCounters()
+    ) {
+        var router = Router(counters: counters)
         let endpoint = JoinEndpoint(
-            apps: apps, directory: directory, environment: environment, settings: settings.plainLegs)
-        LegRoutes(endpoint: endpoint, clientAddress: ClientAddress(isTrustedProxy: settings.isTrustedProxy))
-            .add(to: &router)
+            apps: apps, directory: directory, environment: environment, settings: settings.plainLegs,
+            admission: admission)
+        LegRoutes(
+            endpoint: endpoint, clientAddress: ClientAddress(isTrustedProxy: settings.isTrustedProxy),
+            counters: counters
+        ).add(to: &router)
         ServerRoutes(apps: apps, directory: directory, clock: environment.clock).add(to: &router)
         MetricsRoute(plane: environment.plane).add(to: &router)
         router.on("GET", "/healthz") { _ in HTTPResponse(status: 200, text: "ok\n") }
