@@ -7,14 +7,17 @@ package struct JoinEndpoint: Sendable {
     private let directory: RoomDirectory
     private let environment: RoomEnvironment
     private let settings: PlainLegSettings
+    private let admission: Admission
 
     package init(
-        apps: AppDirectory, directory: RoomDirectory, environment: RoomEnvironment, settings: PlainLegSettings
+        apps: AppDirectory, directory: RoomDirectory, environment: RoomEnvironment, settings: PlainLegSettings,
+        admission: Admission = Admission()
     ) {
         self.apps = apps
         self.directory = directory
         self.environment = environment
         self.settings = settings
+        self.admission = admission
     }
 
     /// What a client asks for.
@@ -38,6 +41,7 @@ package struct JoinEndpoint: Sendable {
     /// Lets a user in with a leg, or says why not; then nothing of it stays behind.
     package func join(_ request: Request) async throws(JoinRefusal) -> JoinedLeg {
         let token = try verify(request.token)
+        guard admission.isOpen else { throw .draining }
         guard settings.areAllowed else { throw .plainLegsOff }
         if request.picks.contains(.user(token.user)) { throw .ownUser }
         let offer: PlainOffer
@@ -130,6 +134,8 @@ package struct JoinedLeg: Sendable {
 /// Why a leg is not let in.
 package enum JoinRefusal: Error, Hashable, Sendable {
     case token(TokenError)
+    /// The node takes no newcomers: it is about to end.
+    case draining
     /// The configuration does not allow plain legs.
     case plainLegsOff
     case offer(NegotiationError)
