@@ -43,6 +43,12 @@ void Connector::connect(std::vector<asio::ip::tcp::endpoint> endpoints, std::siz
         return;
     }
     socket_.emplace(loop_.executor());
+    error_code failed;
+    open_socket(*socket_, endpoints[next].protocol(), 0, failed);
+    if (failed) {
+        end(Failure{PARLOR_WEB_CONNECT, "no socket for " + host_, failed}, std::nullopt);
+        return;
+    }
     const auto endpoint = endpoints[next];
     socket_->async_connect(
         endpoint, [self = shared_from_this(), endpoints = std::move(endpoints), next](error_code error) mutable {

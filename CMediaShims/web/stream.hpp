@@ -60,6 +60,13 @@ public:
         socket().close(ignored);
     }
 
+    /// The same, and the peer gets a reset: nothing that was written and is still on its way counts any more.
+    void reset() {
+        error_code ignored;
+        socket().set_option(asio::socket_base::linger(true, 0), ignored);
+        close();
+    }
+
 private:
     TLSContext context_;
     std::unique_ptr<asio::ssl::stream<Socket>> tls_;
