@@ -16,10 +16,8 @@ constexpr std::size_t header_read = 1024;
 constexpr std::size_t body_read = 16 * 1024;
 /// A chunk's header line with extensions may be this long beyond the limit of the header.
 constexpr std::size_t buffer_reserve = 1024;
-/// After the last response: how long and how much of what the peer still sends is read, so that the kernel does not
-/// reset the connection under a response that is still on its way (RFC 9112, 9.6).
+/// After the last response: how long the peer may go on sending before it closes.
 constexpr std::uint32_t linger_ms = 2000;
-constexpr std::size_t linger_bytes = 4 * 1024 * 1024;
 /// With every 503 (RFC 9110, 10.2.3): connections come and go within seconds.
 constexpr int retry_after_seconds = 5;
 
@@ -42,7 +40,7 @@ void Connection::start() {
         begin();
         return;
     }
-    stream_.tls()->async_handshake(asio::ssl::stream_base::server, [self = shared_from_this()](error_code error) {
+    stream_.tls()->async_handshake(true, [self = shared_from_this()](error_code error) {
         if (self->phase_ != Phase::handshake) {
             return;
         }
@@ -71,23 +69,12 @@ void Connection::read(std::size_t count) {
         reject(rejection_of(beast::http::error::header_limit, server_->limits), &Counters::header_too_large);
         return;
     }
-    reading_ = true;
     stream_.async_read_some(
         buffer_.prepare(std::min(count, room)),
         [self = shared_from_this()](error_code error, std::size_t received) { self->received(error, received); });
 }
 
 void Connection::received(error_code error, std::size_t count) {
-    reading_ = false;
-    if (phase_ == Phase::lingering) {
-        if (error) {
-            close();
-        } else {
-            discarded_ += count;
-            discard();
-        }
-        return;
-    }
     if (phase_ != Phase::idle && phase_ != Phase::reading) {
         return;
     }
@@ -269,29 +256,7 @@ void Connection::written() {
 void Connection::linger() {
     phase_ = Phase::lingering;
     set_deadline(linger_ms);
-    if (stream_.tls() != nullptr) {
-        if (reading_) {
-            close();
-            return;
-        }
-        stream_.tls()->async_shutdown([self = shared_from_this()](error_code) { self->close(); });
-        return;
-    }
-    error_code ignored;
-    stream_.socket().shutdown(asio::socket_base::shutdown_send, ignored);
-    discard();
-}
-
-void Connection::discard() {
-    if (reading_) {
-        return;  // it comes back here
-    }
-    if (discarded_ > linger_bytes) {
-        close();
-        return;
-    }
-    buffer_.clear();
-    read(body_read);
+    stream_.async_linger([self = shared_from_this()](error_code) { self->close(); });
 }
 
 void Connection::expired() {

@@ -54,7 +54,6 @@ private:
     void write(unsigned status, const std::string &reason, const std::string &fields, std::string body);
     void written();
     void linger();
-    void discard();
     void set_deadline(std::uint32_t milliseconds);
 
     const std::shared_ptr<Server> server_;
@@ -63,7 +62,6 @@ private:
     const std::uint16_t peer_port_;
     const bool is_surplus_;
     Phase phase_ = Phase::handshake;
-    bool reading_ = false;
     bool header_checked_ = false;
     bool close_after_ = false;
     std::uint64_t ticket_ = 0;
@@ -72,7 +70,6 @@ private:
     std::unique_ptr<MessageParser<true>> parser_;
     std::string head_;
     std::string body_;
-    std::size_t discarded_ = 0;
     /// Has taken the stream over in the phase `upgraded`.
     std::shared_ptr<WebSocket> socket_;
 };

@@ -21,15 +21,12 @@ void teardown(beast::role_type role, Stream &stream, error_code &error) {
 template <class Handler>
 void async_teardown(beast::role_type role, Stream &stream, Handler &&handler) {
     // How the connection went does not matter any more, and must not hide why it went: Beast takes "end of file" for
-    // success.
-    auto always = [handler = std::forward<Handler>(handler)](error_code) mutable {
+    // success. Beast's own teardown stops reading after the first piece, and so resets the connection under the closing
+    // frame when a peer is in the middle of a message that is too large. Beast bounds the time.
+    static_cast<void>(role);
+    stream.async_linger([handler = std::forward<Handler>(handler)](error_code) mutable {
         handler(error_code(asio::error::eof));
-    };
-    if (stream.tls() != nullptr) {
-        stream.tls()->async_shutdown(std::move(always));
-    } else {
-        beast::websocket::async_teardown(role, stream.socket(), std::move(always));
-    }
+    });
 }
 
 namespace {

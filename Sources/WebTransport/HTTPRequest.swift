@@ -33,7 +33,7 @@ package struct HTTPRequest: Sendable {
     package var originForm: String {
         for scheme in ["http://", "https://"] {
             let start = target.utf8.prefix(scheme.utf8.count)
-            // Schemes are compared without case (RFC 3986, section 3.1); none of their characters has another one.
+            // Without case (RFC 3986, section 3.1). What else would be equal is a control character, never in a target.
             guard start.elementsEqual(scheme.utf8, by: { $0 | 0x20 == $1 | 0x20 }) else { continue }
             let afterScheme = target.utf8.dropFirst(scheme.utf8.count)
             let rest = String(afterScheme.drop { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }) ?? ""
@@ -58,19 +58,19 @@ package struct HTTPRequest: Sendable {
     /// `=` has an empty value; a `%` that begins no byte stands for itself.
     package var queryItems: [(name: String, value: String)] {
         guard let query else { return [] }
-        return query.split(separator: "&").map { part in
-            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            let value = pair.count > 1 ? pair[1] : ""
+        // By bytes: a combining mark behind a separator does not hide it.
+        return query.utf8.split(separator: UInt8(ascii: "&")).map { part in
+            let name = part.prefix { $0 != UInt8(ascii: "=") }
             return (
-                HTTPRequest.percentDecoded(pair[0], plusIsSpace: true),
-                HTTPRequest.percentDecoded(value, plusIsSpace: true)
+                HTTPRequest.percentDecoded(Substring(name), plusIsSpace: true),
+                HTTPRequest.percentDecoded(Substring(part[name.endIndex...].dropFirst()), plusIsSpace: true)
             )
         }
     }
 
     /// The path's components, percent-decoded after the cut, so that `%2F` does not separate.
     package var pathComponents: [String] {
-        path.split(separator: "/").map { HTTPRequest.percentDecoded($0) }
+        path.utf8.split(separator: UInt8(ascii: "/")).map { HTTPRequest.percentDecoded(Substring($0)) }
     }
 
     /// Bytes after percent-decoding, as UTF-8; what is not UTF-8 becomes U+FFFD.
