@@ -266,6 +266,8 @@ final class RoomWorld {
             switch effect {
             case .post(let command): post(command, hall)
             case .notice(let notice): note(notice, hall)
+            // Nobody here comes by signalling.
+            case .send, .broadcast, .release: break
             case .closed:
                 roomsClosed += 1
                 modelViolations += hall.model.violations
@@ -280,7 +282,7 @@ final class RoomWorld {
         case .legEnded(let user, let kind, let reason):
             ended[reason, default: 0] += 1
             if kind == .sending { hall.sending[user] = nil } else { hall.receiving[user] = nil }
-        case .published(_, let track, _):
+        case .published(_, let track, _, _):
             // The notice follows its command.
             publishing?.publicIDs.append(track)
             hall.published.append(track)
