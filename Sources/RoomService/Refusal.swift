@@ -26,6 +26,12 @@ enum Refusal {
         case .room(.full): return Answer.error(403, "the room is full", code: code)
         case .room(.alreadyJoined):
             return Answer.error(409, "the user has such a leg, and the app does not replace it", code: code)
+        case .room(.banned):
+            return Answer.error(403, "the user is banned from the room for a time", code: code)
+        case .room(.notPermitted):
+            return Answer.error(403, "the user may not do that in this room", code: code)
+        // Legs resume nothing.
+        case .room(.noSession): return Answer.error(404, "there is no session to resume", code: code)
         case .room(.closed): return unavailable("the room closes as fast as it opens; try again")
         case .noSuchRoom:
             return Answer.error(404, "there is no such room, and the app makes none on demand", code: code)
@@ -65,6 +71,8 @@ extension JoinRefusal {
         case .plainLegsOff: 10051
         case .offer(let error): error.kind == .malformed ? 10053 : 10054
         case .room(.full): 10011
+        case .room(.banned), .room(.notPermitted): 10051
+        case .room(.noSession): 10004
         case .room(.alreadyJoined): 10022
         case .noSuchRoom: 10012
         case .ownUser: 10044

@@ -15,8 +15,7 @@ enum SDPCommands {
         OptionSpec("gst", nil, "A GStreamer pipeline rather than an FFmpeg line."),
         OptionSpec("ttl", "TIME", "Life of the token, which also ends the leg with DELETE (default: 3600)."),
         OptionSpec("json", nil, "Print JSON: command, location, token, sdp."),
-        SigningIdentity.urlOption,
-    ]
+    ] + SigningIdentity.nodeOptions
 
     static let publish = Command(
         spec: CommandSpec(

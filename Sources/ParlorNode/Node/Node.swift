@@ -1,5 +1,6 @@
 import Foundation
 import MediaEngine
+import MediaTransport
 package import MediaWire
 import RoomControl
 import RoomService
@@ -27,6 +28,9 @@ package final class Node: Sendable {
     private let reports: Task<Void, Never>
     private let notices: Task<Void, Never>
 
+    /// Longer than a node runs; clients do not look at it (RFC 8827, section 6.5), but some libraries do.
+    private static let certificateDays = 3650
+
     /// Requests under way get this long when the node stops.
     private static let grace = Duration.milliseconds(300)
 
@@ -43,6 +47,10 @@ package final class Node: Sendable {
         let configuration = loaded.configuration
         // What can be wrong in a file comes before threads and ports.
         let tls = try Node.tls(loaded)
+        // What the node shows in DTLS; signalling tells its fingerprint, so a new one at each start is as good as an old one.
+        guard let certificate = Certificate.selfSigned(commonName: "parlor", days: Node.certificateDays) else {
+            throw StartFailure(description: "no certificate for DTLS could be made")
+        }
         let descriptors = OpenFileLimit.raise()
         let addresses = NodeAddresses(configuration.media, machine: machine)
         let engine: Engine
@@ -55,8 +63,12 @@ package final class Node: Sendable {
         let admission = Admission()
         self.admission = admission
         let logsRooms = configuration.log.rooms
-        let environment = RoomEnvironment(plane: engine) { room, notice in
-            counters.observed(notice)
+        let environment = RoomEnvironment(
+            plane: engine, limits: RoomLimits(configuration.limits),
+            connections: ConnectionSettings(
+                fingerprint: certificate.fingerprint, announced: addresses.announced,
+                firstPort: configuration.media.port)
+        ) { room, _, notice in
             if logsRooms, let line = RoomLog.line(room, notice) { log(line) }
         }
         directory = RoomDirectory(environment: environment)
@@ -147,6 +159,9 @@ package final class Node: Sendable {
             settings.noAutoCreateRoom = app.settings.noAutoCreateRoom
             settings.noAutoCloseRoom = app.settings.noAutoCloseRoom
             settings.autoCloseTtl = MediaDuration(app.settings.autoCloseTtl)
+            settings.noEnterTtl = MediaDuration(app.settings.noEnterTtl)
+            settings.userTimeout = MediaDuration(app.settings.userTimeout)
+            settings.videoCodec = app.settings.videoCodec
             settings.legLease = MediaDuration(plain.lease)
             settings.legTimeout = MediaDuration(plain.silence)
             return App(id: app.id, accessKey: app.accessKey, settings: settings)
