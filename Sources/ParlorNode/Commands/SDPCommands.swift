@@ -147,7 +147,7 @@ enum SDPCommands {
         if let file { context.console.note("# The description is in \(file). It holds keys.") }
         context.console.note("# To end the leg:")
         context.console.note(
-            "#   curl -X DELETE -H "
+            "#   curl \(context.arguments.has("insecure") ? "-k " : "")-X DELETE -H "
                 + ToolCommand.quoted("Authorization: Bearer \(result.token)") + " "
                 + ToolCommand.quoted(result.location))
     }

@@ -61,7 +61,7 @@ extension ConfigurationKey where Root == NodeConfiguration {
                 "http.tls.key", "FILE", "the certificate's key, PEM", \.http.tls.key, .optional(.path),
                 show: { $0 ?? "none" }),
             .init(
-                "http.publicURL", "URL", "how clients reach the node (default: as they reached it)", \.http.publicURL,
+                "http.publicUrl", "URL", "how clients reach the node (default: as they reached it)", \.http.publicURL,
                 .optional(.url(schemes: ["http", "https"], pathAllowed: false)), show: { $0 ?? "none" }),
             .init(
                 "http.trustedProxies", "LIST", "proxies whose X-Forwarded-For is believed, as addresses or blocks",
