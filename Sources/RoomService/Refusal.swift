@@ -29,10 +29,12 @@ enum Refusal {
         case .room(.banned):
             return Answer.error(403, "the user is banned from the room for a time", code: code)
         case .room(.notPermitted):
-            return Answer.error(403, "the user may not do that in this room", code: code)
+            return Answer.error(403, "the app's back end has taken this permission from the user", code: code)
         // Legs resume nothing.
         case .room(.noSession): return Answer.error(404, "there is no session to resume", code: code)
         case .room(.closed): return unavailable("the room closes as fast as it opens; try again")
+        case .tooManyRooms: return unavailable("the node has all the rooms that it may have", code: code)
+        case .tooManyUsers: return unavailable("the node has all the users that it may have", code: code)
         case .noSuchRoom:
             return Answer.error(404, "there is no such room, and the app makes none on demand", code: code)
         case .ownUser: return Answer.error(400, "a user cannot receive its own tracks", code: code)
@@ -55,8 +57,8 @@ enum Refusal {
     }
 
     /// - Parameter retryAfter: in seconds; a leg that ended gives its ports back at once, so a few are enough there.
-    private static func unavailable(_ message: String, retryAfter: Int = 5) -> HTTPResponse {
-        var answer = Answer.error(503, message, code: 10052)
+    private static func unavailable(_ message: String, code: Int = 10052, retryAfter: Int = 5) -> HTTPResponse {
+        var answer = Answer.error(503, message, code: code)
         answer.headers["Retry-After"] = "\(retryAfter)"
         return answer
     }
@@ -73,6 +75,7 @@ extension JoinRefusal {
         case .room(.full): 10011
         case .room(.banned), .room(.notPermitted): 10051
         case .room(.noSession): 10004
+        case .tooManyRooms, .tooManyUsers: 10055
         case .room(.alreadyJoined): 10022
         case .noSuchRoom: 10012
         case .ownUser: 10044

@@ -91,6 +91,10 @@ package final class Node: Sendable {
             isTrustedProxy: { client in proxies.contains { $0.contains(client) } })
         settings.publicURL = configuration.http.publicURL
         settings.operatorKey = configuration.operatorKey
+        settings.signalling.connections = min(configuration.limits.connections, configuration.limits.httpConnections)
+        settings.signalling.frameBytes = configuration.limits.signallingFrame
+        settings.signalling.connections = configuration.limits.connections
+        settings.signalling.frameBytes = configuration.limits.signallingFrame
         // The server's tasks keep the services; the services must not keep the server.
         settings.serverCounters = { [weak server] in server?.counters }
         let services = NodeServices(
@@ -117,7 +121,7 @@ package final class Node: Sendable {
         notices = Task { [stream = engine.notices] in
             for await notice in stream { log("\(notice)") }
         }
-        server.start { await services.handle($0) }
+        server.start(answering: { await services.answer($0) })
     }
 
     /// Ends the node in order: newcomers are refused, rooms closed, their signalling clients and plain legs told so, then come the
@@ -226,5 +230,18 @@ package final class Node: Sendable {
 
     private static func place(_ key: String, _ loaded: ConfigurationLoader.Loaded) -> String {
         "\(key), \(loaded.origin(of: key))"
+    }
+}
+
+extension RoomLimits {
+    init(_ limits: NodeConfiguration.Limits) {
+        self.init()
+        messageBytes = limits.message
+        messagesPerSecond = limits.messagesPerSecond
+        framesPerSecond = limits.requestsPerSecond
+        tracksPerUser = limits.tracksPerUser
+        usersPerRoom = limits.usersPerRoom
+        rooms = limits.rooms
+        users = limits.users
     }
 }

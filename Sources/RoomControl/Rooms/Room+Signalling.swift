@@ -1,6 +1,6 @@
 import MediaContract
 import MediaWire
-package import RoomProtocol
+import RoomProtocol
 
 // A room's side of the signalling connections: every frame is one step of the room, and its answer leaves within it.
 

@@ -35,7 +35,7 @@ package actor Room {
         self.environment = environment
         self.onClosed = onClosed
         random = environment.random.part(UInt64(instance.rawValue))
-        settings = settings
+        self.settings = settings
         startedAt = environment.clock.unixMilliseconds()
         state = RoomState(
             instance: instance, settings: settings, limits: environment.limits, origin: origin,
@@ -144,7 +144,15 @@ package actor Room {
         return isDone ? .done : .pending
     }
 
+    func ban(_ user: String, until: MediaTime?) async {
+        await settle()
+        _ = state.ban(user, until: until, now: environment.clock.now())
+    }
+
     // MARK: The room
+
+    /// Whether this life of the room is over.
+    package var isClosed: Bool { state.isClosed }
 
     /// Ends the room and everything in it; everybody is told the sentence.
     package func close(_ reason: CloseReason = .deleted, _ sentence: String = "the room was closed") async {

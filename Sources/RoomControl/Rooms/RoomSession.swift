@@ -1,4 +1,4 @@
-package import MediaWire
+import MediaWire
 package import RoomProtocol
 
 /// One signalling connection, counted up by the node and never used twice.

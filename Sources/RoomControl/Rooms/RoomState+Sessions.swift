@@ -1,6 +1,6 @@
 import MediaContract
 package import MediaWire
-package import RoomProtocol
+import RoomProtocol
 
 // Users who come by signalling: joining, being lost and coming back, leaving; and what everybody is told of it.
 

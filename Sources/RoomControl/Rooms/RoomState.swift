@@ -1,6 +1,6 @@
 package import MediaContract
 package import MediaWire
-package import RoomProtocol
+import RoomProtocol
 
 /// Every rule of one life of a room: who is in it, through which parts, what they publish and hear, and when all that
 /// ends. It has no clock and no I/O: time comes in as an argument, and what follows from a call comes out as effects.

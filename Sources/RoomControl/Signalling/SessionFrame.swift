@@ -30,6 +30,23 @@ package enum SessionFrame: Sendable {
     }
 }
 
+extension SessionFrame {
+    /// What an answer to it names.
+    var identity: (type: String?, rpcid: String?) {
+        switch self {
+        case .message(let message): (message.type, message.rpcid)
+        case .publish(let request, _, let isNewConnection): (isNewConnection ? "pubpc" : "pub-tracks", request.rpcid)
+        case .refused(let problem): (problem.type, problem.rpcid)
+        }
+    }
+
+    /// The same of a text that is not looked at any further.
+    static func identity(ofRefused text: String) -> (type: String?, rpcid: String?) {
+        guard let frame = try? SignallingFrame(text) else { return (nil, nil) }
+        return (frame.type, frame.rpcid)
+    }
+}
+
 /// Answers in the form that clients can read even when refused.
 enum RefusalAnswer {
     /// The frame that refuses a message of that type.
