@@ -91,8 +91,6 @@ package final class Node: Sendable {
             isTrustedProxy: { client in proxies.contains { $0.contains(client) } })
         settings.publicURL = configuration.http.publicURL
         settings.operatorKey = configuration.operatorKey
-        settings.signalling.connections = min(configuration.limits.connections, configuration.limits.httpConnections)
-        settings.signalling.frameBytes = configuration.limits.signallingFrame
         settings.signalling.connections = configuration.limits.connections
         settings.signalling.frameBytes = configuration.limits.signallingFrame
         // The server's tasks keep the services; the services must not keep the server.
@@ -230,18 +228,5 @@ package final class Node: Sendable {
 
     private static func place(_ key: String, _ loaded: ConfigurationLoader.Loaded) -> String {
         "\(key), \(loaded.origin(of: key))"
-    }
-}
-
-extension RoomLimits {
-    init(_ limits: NodeConfiguration.Limits) {
-        self.init()
-        messageBytes = limits.message
-        messagesPerSecond = limits.messagesPerSecond
-        framesPerSecond = limits.requestsPerSecond
-        tracksPerUser = limits.tracksPerUser
-        usersPerRoom = limits.usersPerRoom
-        rooms = limits.rooms
-        users = limits.users
     }
 }
