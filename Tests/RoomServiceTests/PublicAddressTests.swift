@@ -1,3 +1,4 @@
+import MediaWire
 import RoomService
 import Testing
 import WebTransport

@@ -56,7 +56,7 @@ extension ConfigurationKey where Root == NodeConfiguration {
                 .endpointOrOff, show: { $0.map { "\($0)" } ?? "off" }),
             .init(
                 "http.tls.certificate", "FILE", "the certificate and its chain, PEM, or self-signed",
-                \.http.tls.certificate, .certificate, show: certificate),
+                \.http.tls.certificate, .optional(.certificate), show: certificate),
             .init(
                 "http.tls.key", "FILE", "the certificate's key, PEM", \.http.tls.key, .optional(.path),
                 show: { $0 ?? "none" }),
