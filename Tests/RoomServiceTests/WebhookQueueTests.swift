@@ -294,7 +294,8 @@ private struct WebhookQueueModel {
 
     mutating func next(_ now: MediaTime) -> WebhookQueue.Delivery? {
         while let wait = firstWait, wait.due <= now {
-            rooms[wait.key]?.phase = .ready(stamp: stamp())
+            let ready = Phase.ready(stamp: stamp())
+            rooms[wait.key]?.phase = ready
             settleTurns()
         }
         while underWay.count < settings.requests, let app = turns.min(by: { $0.value < $1.value })?.key,
@@ -329,7 +330,8 @@ private struct WebhookQueueModel {
             if due < room.events[0].offered + settings.lifetime {
                 counts.retried += 1
                 rooms[key]?.failures += 1
-                rooms[key]?.phase = .waiting(due: due, stamp: stamp())
+                let waiting = Phase.waiting(due: due, stamp: stamp())
+                rooms[key]?.phase = waiting
                 return .retry(at: due)
             }
         }
@@ -340,7 +342,8 @@ private struct WebhookQueueModel {
     mutating func finish() {
         isFinishing = true
         while let wait = firstWait {
-            rooms[wait.key]?.phase = .ready(stamp: stamp())
+            let ready = Phase.ready(stamp: stamp())
+            rooms[wait.key]?.phase = ready
             settleTurns()
         }
     }
@@ -354,7 +357,8 @@ private struct WebhookQueueModel {
     private mutating func remove(_ key: RoomKey) {
         rooms[key]?.events.removeFirst()
         rooms[key]?.failures = 0
-        rooms[key]?.phase = .ready(stamp: stamp())
+        let ready = Phase.ready(stamp: stamp())
+        rooms[key]?.phase = ready
         if rooms[key]?.events.isEmpty == true { rooms[key] = nil }
     }
 }

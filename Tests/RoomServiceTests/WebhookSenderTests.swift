@@ -48,8 +48,10 @@ struct WebhookSenderTests {
         let sender = try Self.sender(to: receiver.url + "hooks/parlor?v=1", try Self.settings())
         let rooms = (0..<20).map { RoomKey(app: $0 % 2 == 0 ? "demo" : "other", room: "room-\($0)") }
         await withDiscardingTaskGroup { group in
-            for room in rooms {
-                group.addTask { for notice in Self.life { sender.observe(room, notice) } }
+            for (number, room) in rooms.enumerated() {
+                group.addTask {
+                    for notice in Self.life { sender.observe(room, RoomInstance(UInt32(number)), notice) }
+                }
             }
         }
         await Self.eventually { sender.statistics.sent == 20 * 7 }
@@ -69,7 +71,7 @@ struct WebhookSenderTests {
     @Test func whatWasRefusedComesAgainBeforeTheNext() async throws {
         let receiver = try Receiver { number, _ in number <= 3 ? [500, 302, 404][number - 1] : 204 }
         let sender = try Self.sender(to: receiver.url, try Self.settings())
-        for notice in Self.life.prefix(2) { sender.observe(Self.room, notice) }
+        for notice in Self.life.prefix(2) { sender.observe(Self.room, RoomInstance(1), notice) }
         await Self.eventually { sender.statistics.sent == 2 }
         let arrivals = receiver.arrivals
         #expect(arrivals.map(\.event.sequence) == [1, 1, 1, 1, 2])
@@ -84,7 +86,7 @@ struct WebhookSenderTests {
         let port = try absent.listen(host: "127.0.0.1", port: 0)
         await absent.stop()
         let sender = try Self.sender(to: "http://127.0.0.1:\(port)/", try Self.settings(attempts: 100_000))
-        for notice in Self.life { sender.observe(Self.room, notice) }
+        for notice in Self.life { sender.observe(Self.room, RoomInstance(1), notice) }
         await Self.eventually { sender.statistics.retried >= 3 }
         let receiver = try Receiver(port: port)
         await Self.eventually { sender.statistics.sent == 7 }
@@ -100,9 +102,11 @@ struct WebhookSenderTests {
         }
         let sender = try Self.sender(to: receiver.url, try Self.settings(timeout: .seconds(50)))
         let stuck = RoomKey(app: "demo", room: "stuck")
-        for notice in Self.life { sender.observe(stuck, notice) }
-        for number in 0..<50 {
-            for notice in Self.life { sender.observe(RoomKey(app: "demo", room: "room-\(number)"), notice) }
+        for notice in Self.life { sender.observe(stuck, RoomInstance(1000), notice) }
+        for number: UInt32 in 0..<50 {
+            for notice in Self.life {
+                sender.observe(RoomKey(app: "demo", room: "room-\(number)"), RoomInstance(number), notice)
+            }
         }
         await Self.eventually { sender.statistics.sent == 50 * 7 }
         #expect(sender.statistics.queued == 7 && sender.statistics.underWay == 1)
@@ -118,7 +122,7 @@ struct WebhookSenderTests {
             return 200
         }
         let sender = try Self.sender(to: receiver.url, try Self.settings(timeout: .milliseconds(300)))
-        sender.observe(Self.room, Self.life[0])
+        sender.observe(Self.room, RoomInstance(1), Self.life[0])
         await Self.eventually { sender.statistics.sent == 1 }
         #expect(sender.statistics.retried >= 1)
         await receiver.stop()
@@ -134,7 +138,7 @@ struct WebhookSenderTests {
             let sender = try Self.sender(to: url, try Self.settings(allow: allow)) { line in
                 lines.withLock { $0.append(line) }
             }
-            for notice in Self.life { sender.observe(Self.room, notice) }
+            for notice in Self.life { sender.observe(Self.room, RoomInstance(1), notice) }
             await Self.eventually { sender.statistics.failed == 7 }
             #expect(sender.statistics.retried == 0)
             let log = lines.withLock(\.self)
@@ -151,10 +155,10 @@ struct WebhookSenderTests {
         let sender = try WebhookSender(settings: try Self.settings()) { _ in
             url.withLock(\.self).map { WebhookTarget(url: $0, key: Self.key) }
         }
-        for notice in Self.life.prefix(3) { sender.observe(Self.room, notice) }
+        for notice in Self.life.prefix(3) { sender.observe(Self.room, RoomInstance(1), notice) }
         #expect(sender.statistics == WebhookStatistics())
         url.withLock { $0 = receiver.url }
-        for notice in Self.life.dropFirst(3) { sender.observe(Self.room, notice) }
+        for notice in Self.life.dropFirst(3) { sender.observe(Self.room, RoomInstance(1), notice) }
         await Self.eventually { sender.statistics.sent == 4 }
         #expect(receiver.arrivals.map(\.event.sequence) == Array(4...7))
         await receiver.stop()
@@ -166,7 +170,7 @@ struct WebhookSenderTests {
         let sender = try Self.sender(to: receiver.url + "?token=url-secret", try Self.settings(attempts: 2)) { line in
             lines.withLock { $0.append(line) }
         }
-        for notice in Self.life { sender.observe(Self.room, notice) }
+        for notice in Self.life { sender.observe(Self.room, RoomInstance(1), notice) }
         await Self.eventually { sender.statistics.sent == 5 && lines.withLock(\.count) == 2 }
         #expect(
             lines.withLock(\.self) == [
@@ -182,7 +186,7 @@ struct WebhookSenderTests {
     @Test func aHugeAnswerIsAFailure() async throws {
         let receiver = try Receiver(answerBytes: 100_000)
         let sender = try Self.sender(to: receiver.url, try Self.settings(attempts: 2))
-        sender.observe(Self.room, Self.life[0])
+        sender.observe(Self.room, RoomInstance(1), Self.life[0])
         await Self.eventually { sender.statistics.failed == 1 }
         #expect(receiver.arrivals.count == 2)
         await receiver.stop()
@@ -197,11 +201,11 @@ struct WebhookSenderTests {
         var settings = try Self.settings(timeout: .seconds(50))
         settings.queue.roomLimit = 4
         let sender = try Self.sender(to: receiver.url, settings)
-        for notice in Self.life.dropLast() { sender.observe(Self.room, notice) }
+        for notice in Self.life.dropLast() { sender.observe(Self.room, RoomInstance(1), notice) }
         #expect(sender.statistics.dropped == 2)
         gate.continuation.finish()
         await Self.eventually { sender.statistics.sent == 4 }
-        sender.observe(Self.room, .closed(.empty))
+        sender.observe(Self.room, RoomInstance(1), .closed(.empty))
         await Self.eventually { sender.statistics.sent == 5 }
         #expect(receiver.arrivals.map(\.event.sequence) == [1, 2, 3, 4, 7])
         await receiver.stop()
@@ -214,13 +218,13 @@ struct WebhookSenderTests {
         settings.queue.longestDelay = .seconds(3600)
         settings.queue.lifetime = .seconds(36_000)
         let sender = try Self.sender(to: receiver.url, settings)
-        for notice in Self.life { sender.observe(Self.room, notice) }
+        for notice in Self.life { sender.observe(Self.room, RoomInstance(1), notice) }
         await Self.eventually { sender.statistics.retried == 1 }
         // Without the stop it would wait for an hour.
         await sender.stop(within: .seconds(50))
         #expect(receiver.arrivals.map(\.event.sequence) == [1] + Array(1...7))
         #expect(sender.statistics.sent == 7 && sender.statistics.queued == 0)
-        sender.observe(Self.room, Self.life[0])
+        sender.observe(Self.room, RoomInstance(1), Self.life[0])
         #expect(sender.statistics.dropped == 1)
         await sender.stop()
         await receiver.stop()
@@ -235,7 +239,7 @@ struct WebhookSenderTests {
         let sender = try Self.sender(to: receiver.url, try Self.settings(timeout: .seconds(50))) { line in
             lines.withLock { $0.append(line) }
         }
-        for notice in Self.life { sender.observe(Self.room, notice) }
+        for notice in Self.life { sender.observe(Self.room, RoomInstance(1), notice) }
         // Two at once, as an impatient operator may.
         async let first: Void = sender.stop(within: .milliseconds(100))
         async let second: Void = sender.stop(within: .milliseconds(100))

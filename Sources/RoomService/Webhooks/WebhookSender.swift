@@ -71,12 +71,12 @@ package final class WebhookSender: Sendable {
 
     /// Something happened in a room: to be called in the order of the room's events. Never waits: what it takes is a lock
     /// that is held for microseconds.
-    package func observe(_ room: RoomKey, _ notice: RoomNotice) {
+    package func observe(_ room: RoomKey, _ instance: RoomInstance, _ notice: RoomNotice) {
         let (time, now) = (unixMilliseconds(), clock.now())
         let isWanted = target(room.app) != nil
         let ended = state.withLock { state -> CheckedContinuation<Void, Never>? in
             // Numbered also when nobody listens, so that a number is an event's place in its session.
-            guard let event = state.sessions.event(notice, in: room, unixMilliseconds: time), isWanted,
+            guard let event = state.sessions.event(notice, in: room, instance, unixMilliseconds: time), isWanted,
                 state.queue.offer(event, now: now)
             else { return nil }
             return proceed(&state, now)
