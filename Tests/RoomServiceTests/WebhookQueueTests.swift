@@ -151,6 +151,18 @@ import Testing
         #expect(try !queue.offer(Self.event("a", "0", 9), now: .zero))
     }
 
+    @Test func metricsAreOneLineEach() {
+        var statistics = WebhookStatistics()
+        (statistics.sent, statistics.failed, statistics.retried, statistics.dropped) = (1, 2, 3, 4)
+        (statistics.queued, statistics.underWay) = (5, 6)
+        #expect(
+            statistics.metrics.split(separator: "\n").filter { !$0.hasPrefix("#") } == [
+                #"parlor_webhooks_total{result="sent"} 1"#, #"parlor_webhooks_total{result="failed"} 2"#,
+                #"parlor_webhooks_total{result="retried"} 3"#, #"parlor_webhooks_total{result="dropped"} 4"#,
+                "parlor_webhooks_queued 5", "parlor_webhook_requests 6",
+            ])
+    }
+
     // MARK: Against a model
 
     @Test(arguments: 1...40)

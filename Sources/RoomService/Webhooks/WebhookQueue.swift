@@ -261,25 +261,6 @@ package struct WebhookQueue: Sendable {
     }
 }
 
-/// Counts since the start, and two present numbers. Every event offered is in exactly one of `sent`, `failed`, `dropped`
-/// and `queued`.
-package struct WebhookStatistics: Hashable, Sendable {
-    /// Accepted by their receivers.
-    package var sent: UInt64 = 0
-    /// Given up: too many tries, too old, nowhere to send to, or the node ended.
-    package var failed: UInt64 = 0
-    /// Attempts that failed and were followed, or will be, by another.
-    package var retried: UInt64 = 0
-    /// Not taken, for a queue was full.
-    package var dropped: UInt64 = 0
-    /// Waiting or under way now.
-    package var queued = 0
-    /// Requests now.
-    package var underWay = 0
-
-    package init() {}
-}
-
 /// First in, first out, in constant time on average.
 private struct FIFO<Element> {
     private var elements: [Element?] = []
