@@ -1,5 +1,6 @@
 package import MediaWire
 package import RoomControl
+import RoomProtocol
 package import WebTransport
 
 /// Everything that the node answers over HTTP, as one function from request to response.
@@ -8,6 +9,13 @@ package struct NodeServices: Sendable {
         package var plainLegs: PlainLegSettings
         /// Whether what this host says in X-Forwarded-For may be believed.
         package var isTrustedProxy: @Sendable (TransportAddress) -> Bool
+        /// How clients reach the node, `https://media.example.com`; `nil`: as they reached it.
+        package var publicURL: String?
+        /// The access key that may drain the node; `nil`: nobody may.
+        package var operatorKey: String?
+        package var signalling = SignallingSettings()
+        /// The HTTP server's own counts, for the metrics.
+        package var serverCounters: @Sendable () -> HTTPServerCounters? = { nil }
 
         package init(
             plainLegs: PlainLegSettings = PlainLegSettings(),
@@ -18,23 +26,73 @@ package struct NodeServices: Sendable {
         }
     }
 
-    private let router: Router
+    package struct SignallingSettings: Hashable, Sendable {
+        /// WebSockets at one time.
+        package var connections = 10_000
+        /// Bytes of an incoming frame; above: close 1009.
+        package var frameBytes = 1 << 20
 
-    package init(apps: AppDirectory, directory: RoomDirectory, environment: RoomEnvironment, settings: Settings) {
-        var router = Router()
+        package init() {}
+    }
+
+    private let router: Router
+    private let signalling: SignallingRoutes
+
+    /// - Parameters:
+    ///   - admission: whether newcomers are let in.
+    ///   - counters: what is counted at the doors; the caller feeds it the rooms' notices.
+    ///   - onDrained: called when a drain's deadline has come: the node shall end.
+    package init(
+        apps: AppDirectory, directory: RoomDirectory, environment: RoomEnvironment, settings: Settings,
+        admission: Admission = Admission(), counters: NodeCounters = NodeCounters(),
+        onDrained: @escaping @Sendable () async -> Void = {}
+    ) {
+        var router = Router(counters: counters)
         let endpoint = JoinEndpoint(
-            apps: apps, directory: directory, environment: environment, settings: settings.plainLegs)
-        LegRoutes(endpoint: endpoint, clientAddress: ClientAddress(isTrustedProxy: settings.isTrustedProxy))
-            .add(to: &router)
+            apps: apps, directory: directory, environment: environment, settings: settings.plainLegs,
+            admission: admission)
+        LegRoutes(
+            endpoint: endpoint, clientAddress: ClientAddress(isTrustedProxy: settings.isTrustedProxy),
+            counters: counters
+        ).add(to: &router)
+        signalling = SignallingRoutes(
+            endpoint: SignallingEndpoint(
+                apps: apps, directory: directory, environment: environment, admission: admission,
+                observe: { counters.joined(code: $0.rawValue) }),
+            address: PublicAddress(
+                configured: settings.publicURL,
+                clientAddress: ClientAddress(isTrustedProxy: settings.isTrustedProxy)),
+            counters: counters, settings: settings.signalling)
+        signalling.add(to: &router)
         ServerRoutes(apps: apps, directory: directory, clock: environment.clock).add(to: &router)
-        MetricsRoute(plane: environment.plane).add(to: &router)
-        router.on("GET", "/healthz") { _ in HTTPResponse(status: 200, text: "ok\n") }
+        MetricsRoute(
+            plane: environment.plane, directory: directory, counters: counters, admission: admission,
+            server: settings.serverCounters
+        ).add(to: &router)
+        NodeRoutes(
+            apps: apps, directory: directory, plane: environment.plane, clock: environment.clock, counters: counters,
+            admission: admission,
+            drain: Drain(admission: admission, clock: environment.clock, onDeadline: onDrained),
+            operatorKey: settings.operatorKey
+        ).add(to: &router)
         self.router = router
     }
 
-    /// Answers a request. Every answer has an X-Reqid, which the vendor's SDKs want to see, and may be read by any page.
-    package func handle(_ request: HTTPRequest) async -> HTTPResponse {
-        var response = await router.handle(request)
+    /// Answers a request, or opens its WebSocket.
+    package func answer(_ request: HTTPRequest) async -> HTTPAnswer {
+        switch signalling.upgrade(request) {
+        case .response(let response): .response(finished(response))
+        case .upgrade(let upgrade): .upgrade(upgrade)
+        case nil: .response(await handle(request))
+        }
+    }
+
+    /// Answers a request that opens no WebSocket.
+    package func handle(_ request: HTTPRequest) async -> HTTPResponse { finished(await router.handle(request)) }
+
+    /// Every answer has an X-Reqid, which the vendor's SDKs want to see, and may be read by any page.
+    private func finished(_ response: HTTPResponse) -> HTTPResponse {
+        var response = response
         var random = RandomSource.system
         response.headers["X-Reqid"] = Base64URL.encode(random.bytes(12), padded: false)
         response.headers["Access-Control-Allow-Origin"] = "*"
