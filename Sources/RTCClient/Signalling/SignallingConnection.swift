@@ -33,6 +33,7 @@ package final class SignallingConnection: Sendable {
         var pingDue: Duration?
         var watch: Task<Void, Never>?
         var unreadable = 0
+        var onRefusedMessage: (@Sendable (Answer) -> Void)?
     }
 
     /// Requests that wait for their answers.
@@ -110,6 +111,11 @@ package final class SignallingConnection: Sendable {
 
     /// Frames that could not be read and were passed over; 0 with a correct server.
     package var unreadableFrames: Int { state.withLock { $0.unreadable } }
+
+    /// Called with the answer that a refused `send-message` gets, before any notification that comes after it.
+    package func onRefusedMessage(_ handler: @escaping @Sendable (Answer) -> Void) {
+        state.withLock { $0.onRefusedMessage = handler }
+    }
 
     // MARK: Sending
 
@@ -205,6 +211,10 @@ package final class SignallingConnection: Sendable {
         case .notification(let notification):
             guard state.withLock({ $0.end == nil }) else { return }
             if case .dropped = continuation.yield(notification) { finish(.overflow) }
+        case .answer("send-message", _, let frame):
+            // Comes for a refused message only, and names it.
+            guard let answer = try? frame.decode(Answer.self) else { return pass() }
+            state.withLock({ $0.onRefusedMessage })?(answer)
         case .answer(let type, let rpcid, let frame):
             guard let rpcid else { return }
             let isExpected = state.withLock { $0.waiting[rpcid]?.type == type }
