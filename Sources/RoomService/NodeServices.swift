@@ -8,6 +8,12 @@ package struct NodeServices: Sendable {
         package var plainLegs: PlainLegSettings
         /// Whether what this host says in X-Forwarded-For may be believed.
         package var isTrustedProxy: @Sendable (TransportAddress) -> Bool
+        /// How clients reach the node, `https://media.example.com`; `nil`: as they reached it.
+        package var publicURL: String?
+        /// The access key that may drain the node; `nil`: nobody may.
+        package var operatorKey: String?
+        /// The HTTP server's own counts, for the metrics.
+        package var serverCounters: @Sendable () -> HTTPServerCounters? = { nil }
 
         package init(
             plainLegs: PlainLegSettings = PlainLegSettings(),
@@ -20,15 +26,34 @@ package struct NodeServices: Sendable {
 
     private let router: Router
 
-    package init(apps: AppDirectory, directory: RoomDirectory, environment: RoomEnvironment, settings: Settings) {
-        var router = Router()
+    /// - Parameters:
+    ///   - admission: whether newcomers are let in.
+    ///   - counters: what is counted at the doors; the caller feeds it the rooms' notices.
+    ///   - onDrained: called when a drain's deadline has come: the node shall end.
+    package init(
+        apps: AppDirectory, directory: RoomDirectory, environment: RoomEnvironment, settings: Settings,
+        admission: Admission = Admission(), counters: NodeCounters = NodeCounters(),
+        onDrained: @escaping @Sendable () async -> Void = {}
+    ) {
+        var router = Router(counters: counters)
         let endpoint = JoinEndpoint(
-            apps: apps, directory: directory, environment: environment, settings: settings.plainLegs)
-        LegRoutes(endpoint: endpoint, clientAddress: ClientAddress(isTrustedProxy: settings.isTrustedProxy))
-            .add(to: &router)
+            apps: apps, directory: directory, environment: environment, settings: settings.plainLegs,
+            admission: admission)
+        LegRoutes(
+            endpoint: endpoint, clientAddress: ClientAddress(isTrustedProxy: settings.isTrustedProxy),
+            counters: counters
+        ).add(to: &router)
         ServerRoutes(apps: apps, directory: directory, clock: environment.clock).add(to: &router)
-        MetricsRoute(plane: environment.plane).add(to: &router)
-        router.on("GET", "/healthz") { _ in HTTPResponse(status: 200, text: "ok\n") }
+        MetricsRoute(
+            plane: environment.plane, directory: directory, counters: counters, admission: admission,
+            server: settings.serverCounters
+        ).add(to: &router)
+        NodeRoutes(
+            apps: apps, directory: directory, plane: environment.plane, clock: environment.clock, counters: counters,
+            admission: admission,
+            drain: Drain(admission: admission, clock: environment.clock, onDeadline: onDrained),
+            operatorKey: settings.operatorKey
+        ).add(to: &router)
         self.router = router
     }
 

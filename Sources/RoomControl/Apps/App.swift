@@ -26,6 +26,12 @@ package struct AppSettings: Hashable, Sendable {
     package var noAutoCloseRoom = false
     /// How long an empty room stays: 10 s as documented.
     package var autoCloseTtl = MediaDuration.seconds(10)
+    /// How long a room that the server API made waits for its first user: 30 s as documented.
+    package var noEnterTtl = MediaDuration.seconds(30)
+    /// A user of whom nothing was heard for so long leaves: 30 s as documented.
+    package var userTimeout = MediaDuration.seconds(30)
+    /// What video the clients of the wire protocol get, which allows one codec: VP8, VP9, H264 or AV1.
+    package var videoCodec = Codec.vp8
     /// A sending leg from which nothing authentic came for so long is gone.
     package var legTimeout = MediaDuration.seconds(30)
     /// A receiving leg of which nothing was heard for so long is gone.
