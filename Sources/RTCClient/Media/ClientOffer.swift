@@ -129,7 +129,7 @@ package struct ClientOffer: Sendable {
         SessionDescription(
             origin: "- \(id) \(version) IN IP4 127.0.0.1", name: "-",
             attributes: [
-                SDPGroup(semantics: "BUNDLE", mids: mids).attribute, SDPAttribute("msid-semantic", " WMS"),
+                SDPGroup(semantics: "BUNDLE", mids: mids).attribute, SDPAttribute("msid-semantic", "WMS"),
             ],
             media: media)
     }

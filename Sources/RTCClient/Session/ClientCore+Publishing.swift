@@ -50,11 +50,13 @@ extension ClientCore {
         do throws(SignallingError) {
             answer = try await connection.publishMore(sdp: offer.description.text, tracks: described)
         } catch {
+            if case .refused(let refused) = error, refused.code == .publishConnectionGone {
+                return try await openPublishing(publishing.tracks + tracks, life)
+            }
             markUncertain(life, error)
             throw RTCError(error)
         }
-        if answer.code == .publishConnectionGone { return try await openPublishing(publishing.tracks + tracks, life) }
-        let results = try results(answer.tracks, of: tracks, answer.code, answer.error)
+        let results = try await results(answer.tracks, of: tracks, connection)
         settle(results, offer, connectionID: nil, life)
     }
 
@@ -73,7 +75,7 @@ extension ClientCore {
             markUncertain(life, error)
             throw RTCError(error)
         }
-        let results = try results(answer.tracks ?? [], of: tracks, answer.code, answer.error)
+        let results = try await results(answer.tracks ?? [], of: tracks, connection)
         guard let id = answer.connectionID else {
             throw RTCError(.fatal, "the answer to pubpc names no connection")
         }
@@ -99,16 +101,18 @@ extension ClientCore {
 
     /// The track ids of the tracks.
     ///
-    /// - Throws: when one was not taken: all of them count as not published then.
+    /// - Throws: when one was not taken; those that were are taken back then.
     private func results(
-        _ results: [PublishedTrackResult], of tracks: [LocalTrack], _ code: ResultCode, _ text: String?
-    ) throws(RTCError) -> [(LocalTrack, String)] {
-        let byLocalID = Dictionary(results.map { ($0.localID, $0) }, uniquingKeysWith: { first, _ in first })
+        _ results: [PublishedTrackResult], of tracks: [LocalTrack], _ connection: SignallingConnection
+    ) async throws(RTCError) -> [(LocalTrack, String)] {
+        let taken = Dictionary(
+            results.compactMap { result in result.status ? result.trackID.map { (result.localID, $0) } : nil },
+            uniquingKeysWith: { first, _ in first })
         var ids: [(LocalTrack, String)] = []
         for track in tracks {
-            guard code == .ok, let result = byLocalID[track.localID], result.status, let id = result.trackID else {
-                let code = code == .ok ? RTCError.Code.fatal : RTCError.Code(rawValue: code.rawValue)
-                throw RTCError(code, text ?? "the server has not taken the \(track.kind) track \"\(track.tag)\"")
+            guard let id = taken[track.localID] else {
+                if !taken.isEmpty { try? await connection.unpublish(trackIDs: taken.values.sorted()) }
+                throw RTCError(.fatal, "the server has not taken the \(track.kind) track \"\(track.tag)\"")
             }
             ids.append((track, id))
         }

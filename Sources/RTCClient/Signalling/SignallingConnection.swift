@@ -143,8 +143,8 @@ package final class SignallingConnection: Sendable {
     /// - Parameters:
     ///   - body: gets the rpcid to put in.
     ///   - timeout: instead of the transport's.
-    /// - Throws: `.timeout`, `.ended`, `.unreadable`, `.tooManyRequests`, `.cancelled`. The answer's code is the
-    ///   caller's to look at.
+    /// - Throws: `.timeout`, `.ended`, `.unreadable`, `.tooManyRequests`, `.cancelled`; `.refused` when the answer has
+    ///   another code than 0 and cannot be read as this type. Else the code is the caller's to look at.
     package func request<Response: Decodable>(
         _ type: String, timeout: Duration? = nil, answer: Response.Type = Response.self,
         _ body: (_ rpcid: String) -> some Encodable
@@ -162,12 +162,13 @@ package final class SignallingConnection: Sendable {
         } onCancel: {
             resolve(rpcid, .failure(.cancelled))
         }
-        do { return try result.get().decode() } catch {
-            switch error {
-            case let error as SignallingError: throw error
-            case let error as MalformedMessage: throw .unreadable(error.refused.text)
-            default: throw .unreadable("the answer to \(type) cannot be read")
+        let answered = try result.get()
+        do throws(MalformedMessage) { return try answered.decode() } catch {
+            // A refusal may lack what belongs to a success.
+            if let plain = try? answered.decode(Answer.self), plain.code != .ok {
+                throw .refused(Refused(plain.code, plain.error ?? "refused with code \(plain.code.rawValue)"))
             }
+            throw .unreadable(error.refused.text)
         }
     }
 

@@ -55,11 +55,17 @@ extension SignallingConnection {
         return answer
     }
 
-    /// `pub-tracks`: more tracks on the publishing connection. Each track's status is the caller's to look at.
+    /// `pub-tracks`: more tracks on the publishing connection. Each track has its status.
+    ///
+    /// - Throws: `.refused` with the server's code.
     package func publishMore(
         sdp: String, tracks: [PublishedTrack]
     ) async throws(SignallingError) -> TracksAnswer<PublishedTrackResult> {
-        try await request("pub-tracks") { PublishRequest(sdp: sdp, tracks: tracks, rpcid: $0) }
+        let answer: TracksAnswer<PublishedTrackResult> = try await request("pub-tracks") {
+            PublishRequest(sdp: sdp, tracks: tracks, rpcid: $0)
+        }
+        try SignallingConnection.check(answer.code, answer.error)
+        return answer
     }
 
     /// `unpub-tracks`.
