@@ -1,5 +1,6 @@
 package import MediaWire
 package import RoomControl
+import RoomProtocol
 package import WebTransport
 
 /// Everything that the node answers over HTTP, as one function from request to response.
@@ -12,6 +13,7 @@ package struct NodeServices: Sendable {
         package var publicURL: String?
         /// The access key that may drain the node; `nil`: nobody may.
         package var operatorKey: String?
+        package var signalling = SignallingSettings()
         /// The HTTP server's own counts, for the metrics.
         package var serverCounters: @Sendable () -> HTTPServerCounters? = { nil }
 
@@ -24,7 +26,17 @@ package struct NodeServices: Sendable {
         }
     }
 
+    package struct SignallingSettings: Hashable, Sendable {
+        /// WebSockets at one time.
+        package var connections = 10_000
+        /// Bytes of an incoming frame; above: close 1009.
+        package var frameBytes = 1 << 20
+
+        package init() {}
+    }
+
     private let router: Router
+    private let signalling: SignallingRoutes
 
     /// - Parameters:
     ///   - admission: whether newcomers are let in.
@@ -43,6 +55,15 @@ package struct NodeServices: Sendable {
             endpoint: endpoint, clientAddress: ClientAddress(isTrustedProxy: settings.isTrustedProxy),
             counters: counters
         ).add(to: &router)
+        signalling = SignallingRoutes(
+            endpoint: SignallingEndpoint(
+                apps: apps, directory: directory, environment: environment, admission: admission,
+                observe: { counters.joined(code: $0.rawValue) }),
+            address: PublicAddress(
+                configured: settings.publicURL,
+                clientAddress: ClientAddress(isTrustedProxy: settings.isTrustedProxy)),
+            counters: counters, settings: settings.signalling)
+        signalling.add(to: &router)
         ServerRoutes(apps: apps, directory: directory, clock: environment.clock).add(to: &router)
         MetricsRoute(
             plane: environment.plane, directory: directory, counters: counters, admission: admission,
@@ -57,9 +78,21 @@ package struct NodeServices: Sendable {
         self.router = router
     }
 
-    /// Answers a request. Every answer has an X-Reqid, which the vendor's SDKs want to see, and may be read by any page.
-    package func handle(_ request: HTTPRequest) async -> HTTPResponse {
-        var response = await router.handle(request)
+    /// Answers a request, or opens its WebSocket.
+    package func answer(_ request: HTTPRequest) async -> HTTPAnswer {
+        switch signalling.upgrade(request) {
+        case .response(let response): .response(finished(response))
+        case .upgrade(let upgrade): .upgrade(upgrade)
+        case nil: .response(await handle(request))
+        }
+    }
+
+    /// Answers a request that opens no WebSocket.
+    package func handle(_ request: HTTPRequest) async -> HTTPResponse { finished(await router.handle(request)) }
+
+    /// Every answer has an X-Reqid, which the vendor's SDKs want to see, and may be read by any page.
+    private func finished(_ response: HTTPResponse) -> HTTPResponse {
+        var response = response
         var random = RandomSource.system
         response.headers["X-Reqid"] = Base64URL.encode(random.bytes(12), padded: false)
         response.headers["Access-Control-Allow-Origin"] = "*"

@@ -27,6 +27,12 @@ enum Refusal {
         case .room(.alreadyJoined):
             return Answer.error(409, "the user has such a leg, and the app does not replace it", code: code)
         case .room(.closed): return unavailable("the room closes as fast as it opens; try again")
+        case .room(.banned): return Answer.error(403, "the user is banned from the room", code: code)
+        case .room(.notPermitted):
+            return Answer.error(403, "the app's back end has taken this permission from the user", code: code)
+        case .room(.noSession): return Answer.error(404, "there is no such session", code: code)
+        case .tooManyRooms: return Answer.error(503, "the node has all the rooms that it may have", code: code)
+        case .tooManyUsers: return Answer.error(503, "the node has all the users that it may have", code: code)
         case .noSuchRoom:
             return Answer.error(404, "there is no such room, and the app makes none on demand", code: code)
         case .ownUser: return Answer.error(400, "a user cannot receive its own tracks", code: code)
@@ -65,6 +71,9 @@ extension JoinRefusal {
         case .plainLegsOff: 10051
         case .offer(let error): error.kind == .malformed ? 10053 : 10054
         case .room(.full): 10011
+        case .room(.banned), .room(.notPermitted): 10051
+        case .room(.noSession): 10004
+        case .tooManyRooms, .tooManyUsers: 10055
         case .room(.alreadyJoined): 10022
         case .noSuchRoom: 10012
         case .ownUser: 10044

@@ -145,7 +145,8 @@ extension ConfigurationKey where Root == NodeConfiguration {
             .init("limits.rooms", "N", "rooms on the node", \.limits.rooms, .count(1...1_000_000, of: "rooms")),
             .init("limits.users", "N", "users on the node", \.limits.users, .count(1...1_000_000, of: "users")),
             .init(
-                "limits.appsPerKey", "N", "apps of one access key", \.limits.appsPerKey, .count(1...100_000, of: "apps")),
+                "limits.appsPerKey", "N", "apps of one access key", \.limits.appsPerKey, .count(1...100_000, of: "apps")
+            ),
         ]
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import MediaEngine
+import MediaTransport
 package import MediaWire
 import RoomControl
 import RoomService
@@ -55,7 +56,16 @@ package final class Node: Sendable {
         let admission = Admission()
         self.admission = admission
         let logsRooms = configuration.log.rooms
-        let environment = RoomEnvironment(plane: engine) { room, notice in
+        guard let certificate = Certificate.selfSigned(commonName: "parlor", days: 3650) else {
+            engine.stop()
+            throw StartFailure(description: "the node cannot make its DTLS certificate")
+        }
+        let environment = RoomEnvironment(
+            plane: engine, limits: RoomLimits(configuration.limits),
+            connections: ConnectionSettings(
+                fingerprint: certificate.fingerprint, announced: addresses.announced,
+                firstPort: configuration.media.port)
+        ) { room, _, notice in
             counters.observed(notice)
             if logsRooms, let line = RoomLog.line(room, notice) { log(line) }
         }
@@ -79,6 +89,8 @@ package final class Node: Sendable {
             isTrustedProxy: { client in proxies.contains { $0.contains(client) } })
         settings.publicURL = configuration.http.publicURL
         settings.operatorKey = configuration.operatorKey
+        settings.signalling.connections = configuration.limits.connections
+        settings.signalling.frameBytes = configuration.limits.signallingFrame
         // The server's tasks keep the services; the services must not keep the server.
         settings.serverCounters = { [weak server] in server?.counters }
         let services = NodeServices(
@@ -105,7 +117,7 @@ package final class Node: Sendable {
         notices = Task { [stream = engine.notices] in
             for await notice in stream { log("\(notice)") }
         }
-        server.start { await services.handle($0) }
+        server.start(answering: { await services.answer($0) })
     }
 
     /// Ends the node in order: newcomers are refused, rooms closed, their signalling clients and plain legs told so, then come the
@@ -211,5 +223,18 @@ package final class Node: Sendable {
 
     private static func place(_ key: String, _ loaded: ConfigurationLoader.Loaded) -> String {
         "\(key), \(loaded.origin(of: key))"
+    }
+}
+
+extension RoomLimits {
+    init(_ limits: NodeConfiguration.Limits) {
+        self.init()
+        messageBytes = limits.message
+        messagesPerSecond = limits.messagesPerSecond
+        framesPerSecond = limits.requestsPerSecond
+        tracksPerUser = limits.tracksPerUser
+        usersPerRoom = limits.usersPerRoom
+        rooms = limits.rooms
+        users = limits.users
     }
 }

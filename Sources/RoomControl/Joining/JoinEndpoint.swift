@@ -63,9 +63,11 @@ package struct JoinEndpoint: Sendable {
                     .notAcceptable, reason: "\(own) is the node's own port; name the one on which the client listens"))
         }
         guard let app = apps.app(token.app) else { throw .token(.unknownApp) }
+        let key = RoomKey(app: token.app, room: token.room)
+        if await directory.isBanned(token.user, from: key) { throw .room(.banned) }
+        if environment.population.users >= environment.limits.users { throw .tooManyUsers }
         let leg = PlainLegRequest(
             user: token.user, kind: request.kind, offer: offer, picks: request.picks, announced: announced)
-        let key = RoomKey(app: token.app, room: token.room)
         // A room that closes between being found and being entered is over: the next try makes another. More than a
         // few in a row means that joins fail faster than they come in.
         for _ in 0..<8 {
@@ -144,8 +146,6 @@ package enum JoinRefusal: Error, Hashable, Sendable {
     case noSuchRoom
     /// The node has all the rooms, or all the users, that it may have.
     case tooManyRooms, tooManyUsers
-    /// The node takes no new joins.
-    case draining
     /// A user cannot receive itself.
     case ownUser
     /// The range of plain ports is used up.

@@ -7,14 +7,18 @@ package struct SignallingEndpoint: Sendable {
     let environment: RoomEnvironment
     let admission: Admission
     let signer: AccessToken.Signer
+    /// How an `auth` went.
+    let observe: @Sendable (ResultCode) -> Void
 
     package init(
-        apps: AppDirectory, directory: RoomDirectory, environment: RoomEnvironment, admission: Admission
+        apps: AppDirectory, directory: RoomDirectory, environment: RoomEnvironment, admission: Admission,
+        observe: @escaping @Sendable (ResultCode) -> Void = { _ in }
     ) {
         self.apps = apps
         self.directory = directory
         self.environment = environment
         self.admission = admission
+        self.observe = observe
         var random = environment.random.part(0x5160)
         signer = AccessToken.Signer(using: &random)
     }
