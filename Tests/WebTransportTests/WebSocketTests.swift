@@ -151,7 +151,7 @@ struct WebSocketTests {
 
     @Test func `a peer that reads late gets 1013 behind the message that was on its way`() async throws {
         var configuration = WebSocketConfiguration()
-        configuration.outboxBytes = 3_000_000
+        configuration.outboxBytes = 100_000
         configuration.closeDeadline = .seconds(10)
         let (results, finished) = AsyncStream.makeStream(of: WebSocketClose?.self)
         let serve: @Sendable (WebSocket) async -> Void = { socket in
@@ -166,7 +166,7 @@ struct WebSocketTests {
         }
         try await withSockets(configuration, serve: serve) { server, port in
             let silent = try await onThread {
-                let socket = try RawSocket(port: port, receiveBuffer: 4096)
+                let socket = try RawSocket(port: port)
                 try socket.send(RawFrame.opening)
                 _ = try socket.receive(until: "\r\n\r\n")
                 try socket.send(RawFrame.masked(opcode: 1, Array("flood".utf8)))
