@@ -32,6 +32,17 @@ struct WebhookCommandTests {
         #expect(outcome.errors.hasPrefix("parlor: cannot listen on TCP 127.0.0.1:\(port)"), "got \(outcome.errors)")
     }
 
+    @Test func theManualsConfigurationLoads() throws {
+        let text = try Package.text("docs/webhooks.md")
+        let start = try #require(text.firstRange(of: "```yaml\n")).upperBound
+        let end = try #require(text[start...].firstRange(of: "```\n")).lowerBound
+        let loaded = try ConfigurationLoader.load(
+            base: NodeConfiguration(), file: .init(path: "hooks.yaml", text: String(text[start..<end])),
+            environment: [:], flags: [:], machine: .init(cores: 2))
+        #expect(loaded.configuration.apps.first?.settings.eventCbUrl == "http://127.0.0.1:9000/")
+        #expect(loaded.configuration.media.plain.enabled)
+    }
+
     @Test func helpTellsTheOptions() async throws {
         let outcome = try await CommandRunner.run("webhooks", "listen", "--help")
         #expect(outcome.code == 0)
