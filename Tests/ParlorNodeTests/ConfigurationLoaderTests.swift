@@ -285,6 +285,10 @@ struct ConfigurationLoaderTests {
             "p.yaml:6: http.tls.listen: HTTP and HTTPS both want port 7880"
         ),
         (
+            "limits: {signallingFrame: 64KiB}", 2,
+            "p.yaml:5: limits.signallingFrame: a message of 64KiB does not fit into a WebSocket frame of 64KiB"
+        ),
+        (
             "admin: {accessKey: nobody}", 2,
             "p.yaml:5: admin.accessKey: \"nobody\" is no app's access key"
         ),
