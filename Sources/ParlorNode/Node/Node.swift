@@ -23,6 +23,7 @@ package final class Node: Sendable {
 
     private let engine: Engine
     private let admission: Admission
+    private let roomLog: LogQueue
     private let directory: RoomDirectory
     private let server: HTTPServer
     private let reports: Task<Void, Never>
@@ -63,13 +64,15 @@ package final class Node: Sendable {
         let admission = Admission()
         self.admission = admission
         let logsRooms = configuration.log.rooms
+        let roomLog = LogQueue(write: log)
+        self.roomLog = roomLog
         let environment = RoomEnvironment(
             plane: engine, limits: RoomLimits(configuration.limits),
             connections: ConnectionSettings(
                 fingerprint: certificate.fingerprint, announced: addresses.announced,
                 firstPort: configuration.media.port)
         ) { room, _, notice in
-            if logsRooms, let line = RoomLog.line(room, notice) { log(line) }
+            if logsRooms, let line = RoomLog.line(room, notice) { roomLog.post(line) }
         }
         directory = RoomDirectory(environment: environment)
 
@@ -131,6 +134,7 @@ package final class Node: Sendable {
         engine.stop()
         await reports.value
         notices.cancel()
+        await roomLog.flush()
     }
 
     // MARK: From the configuration
