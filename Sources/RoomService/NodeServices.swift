@@ -9,12 +9,17 @@ package struct NodeServices: Sendable {
         /// Whether what this host says in X-Forwarded-For may be believed.
         package var isTrustedProxy: @Sendable (TransportAddress) -> Bool
 
+        /// Takes a line for whoever runs the node.
+        package var log: @Sendable (String) -> Void
+
         package init(
             plainLegs: PlainLegSettings = PlainLegSettings(),
-            isTrustedProxy: @escaping @Sendable (TransportAddress) -> Bool = { _ in false }
+            isTrustedProxy: @escaping @Sendable (TransportAddress) -> Bool = { _ in false },
+            log: @escaping @Sendable (String) -> Void = { _ in }
         ) {
             self.plainLegs = plainLegs
             self.isTrustedProxy = isTrustedProxy
+            self.log = log
         }
     }
 
@@ -26,10 +31,20 @@ package struct NodeServices: Sendable {
             apps: apps, directory: directory, environment: environment, settings: settings.plainLegs)
         LegRoutes(endpoint: endpoint, clientAddress: ClientAddress(isTrustedProxy: settings.isTrustedProxy))
             .add(to: &router)
-        ServerRoutes(apps: apps, directory: directory, clock: environment.clock).add(to: &router)
+        let gate = ServerGate(apps: apps, clock: environment.clock)
+        AppRoutes(gate: gate, closeRooms: { await NodeServices.closeRooms(of: $0, directory) }, log: settings.log)
+            .add(to: &router)
+        ServerRoutes(gate: gate, directory: directory).add(to: &router)
+        JobRoutes(gate: gate).add(to: &router)
         MetricsRoute(plane: environment.plane).add(to: &router)
         router.on("GET", "/healthz") { _ in HTTPResponse(status: 200, text: "ok\n") }
         self.router = router
+    }
+
+    private static func closeRooms(of app: String, _ directory: RoomDirectory) async {
+        for name in await directory.list(app: app, prefix: "", offset: 0, limit: .max).rooms {
+            await directory.room(RoomKey(app: app, room: name))?.close()
+        }
     }
 
     /// Answers a request. Every answer has an X-Reqid, which the vendor's SDKs want to see, and may be read by any page.
