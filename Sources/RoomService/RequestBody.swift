@@ -1,5 +1,5 @@
-import RoomControl
-import WebTransport
+package import RoomControl
+package import WebTransport
 
 /// The fields of a server-API request's body: a JSON object, or a form, which has the same fields as text.
 ///

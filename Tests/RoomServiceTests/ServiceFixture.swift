@@ -13,19 +13,21 @@ struct ServiceFixture: Sendable {
     let plane: RecordingMediaPlane
     let directory: RoomDirectory
     let services: NodeServices
+    let apps: AppDirectory
     static let key = AccessKey(id: "devkey", secret: "devsecret")
+    static let theirKey = AccessKey(id: "theirkey", secret: "theirsecret")
 
     init(
-        ports: ClosedRange<UInt16> = 8000...8499, plainLegs: Bool = true, workers: Int = 1,
+        ports: ClosedRange<UInt16> = 8000...8499, plainLegs: Bool = true, workers: Int = 1, appsPerKey: Int = 1000,
         change: (inout AppSettings) -> Void = { _ in }
     ) {
         var settings = AppSettings()
         change(&settings)
         plane = RecordingMediaPlane(workers: workers, ports: ports)
-        let apps = AppDirectory(
+        apps = AppDirectory(
             apps: [
                 App(id: "demo", accessKey: "devkey", settings: settings), App(id: "theirs", accessKey: "theirkey"),
-            ], keys: [Self.key, AccessKey(id: "theirkey", secret: "theirsecret")])
+            ], keys: [Self.key, Self.theirKey], defaults: settings, appsPerKey: appsPerKey)
         let environment = RoomEnvironment(plane: plane, clock: clock.clock)
         directory = RoomDirectory(environment: environment)
         let loopback = TransportAddress(ipv4: 0x7F00_0001, port: 0)
@@ -81,10 +83,10 @@ struct ServiceFixture: Sendable {
     // MARK: Server API
 
     func server(
-        _ method: String, _ target: String, key: AccessKey = key, headers: HTTPFields = [:],
+        _ method: String, _ target: String, key: AccessKey = key, headers: HTTPFields = [:], body: String = "",
         tamper: (inout HTTPRequest) -> Void = { _ in }
     ) async -> HTTPResponse {
-        var request = HTTPRequest(method: method, target: target, headers: headers, peerHost: "127.0.0.1")
+        var request = HTTPRequest(method: method, target: target, headers: headers, body: Array(body.utf8), peerHost: "127.0.0.1")
         request.headers["Host"] = "127.0.0.1:7880"
         request.headers["Authorization"] = RequestSignature.authorization(for: SignableRequest(request), key: key)
         tamper(&request)

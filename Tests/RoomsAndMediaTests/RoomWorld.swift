@@ -280,7 +280,7 @@ final class RoomWorld {
         case .legEnded(let user, let kind, let reason):
             ended[reason, default: 0] += 1
             if kind == .sending { hall.sending[user] = nil } else { hall.receiving[user] = nil }
-        case .published(_, let track, _):
+        case .published(_, let track, _, _):
             // The notice follows its command.
             publishing?.publicIDs.append(track)
             hall.published.append(track)
