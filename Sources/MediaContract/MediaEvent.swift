@@ -96,6 +96,8 @@ package struct MediaSnapshot: Sendable {
     package var bytesOut: UInt64 = 0
     package var batchesIn: UInt64 = 0
     package var batchesOut: UInt64 = 0
+    /// How busy the worker's thread has lately been, 0...1.
+    package var load = 0.0
     /// Indexed by `DropReason.rawValue`.
     package var drops: [UInt64]
     package var transports: [Transport] = []

@@ -203,8 +203,11 @@ package final class Engine: MediaPlane {
     package func snapshot(worker: Int) async -> MediaSnapshot? {
         // Each its own question: a shared answer might be older than what the second caller posted before it asked.
         let key = nextSnapshot.wrappingAdd(1, ordering: .relaxed).oldValue
-        return await link.snapshots.wait(for: key, limit: Engine.answerLimit) { ticket in
+        var snapshot = await link.snapshots.wait(for: key, limit: Engine.answerLimit) { ticket in
             workers[worker].post(.command(.snapshot(ticket)))
         }
+        // The switchboard has no clock, so the thread around it knows.
+        snapshot?.load = Double(workers[worker].busy.load(ordering: .relaxed)) / 1000
+        return snapshot
     }
 }

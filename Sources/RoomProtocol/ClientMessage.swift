@@ -36,6 +36,52 @@ public enum ClientMessage: Hashable, Sendable {
     case unsupported(type: String, rpcid: String?)
 }
 
+extension ClientMessage {
+    /// The wire's name of it.
+    public var type: String {
+        switch self {
+        case .auth: "auth"
+        case .pong: "pong"
+        case .disconnect: "disconnect"
+        case .publishConnection: "pubpc"
+        case .publishTracks: "pub-tracks"
+        case .unpublishTracks: "unpub-tracks"
+        case .subscribeConnection: "subpc"
+        case .subscribeTracks: "sub-tracks"
+        case .unsubscribeTracks: "unsub-tracks"
+        case .restartPublishConnection: "pubpc-restart"
+        case .restartSubscribeConnection: "subpc-restart"
+        case .closePublishConnection: "pubpc-close"
+        case .closeSubscribeConnection: "subpc-close"
+        case .muteTracks: "mute-tracks"
+        case .setSubscribeProfile: "set-sub-profile"
+        case .sendMessage: "send-message"
+        case .sendQoSMessage: "send-qos-message"
+        case .control: "control"
+        case .setPrivileges: "set-privileges"
+        case .unsupported(let type, _): type
+        }
+    }
+
+    /// What its answer repeats.
+    public var rpcid: String? {
+        switch self {
+        case .pong, .disconnect, .muteTracks, .setSubscribeProfile, .sendMessage: nil
+        case .auth(let request): request.rpcid
+        case .publishConnection(let request), .publishTracks(let request): request.rpcid
+        case .subscribeConnection(let request), .subscribeTracks(let request): request.rpcid
+        case .unpublishTracks(let request), .unsubscribeTracks(let request): request.rpcid
+        case .restartPublishConnection(let request), .restartSubscribeConnection(let request),
+            .closePublishConnection(let request), .closeSubscribeConnection(let request):
+            request.rpcid
+        case .sendQoSMessage(let request): request.rpcid
+        case .control(let request): request.rpcid
+        case .setPrivileges(let request): request.rpcid
+        case .unsupported(_, let rpcid): rpcid
+        }
+    }
+}
+
 /// Why a frame is no message: what to answer, and under which type.
 public struct MalformedMessage: Error, Hashable, Sendable {
     /// The frame's type, if it has one.
@@ -101,7 +147,7 @@ extension ClientMessage {
 
 extension SignallingFrame {
     /// The rpcid of whatever the body is.
-    var rpcid: String? {
+    public var rpcid: String? {
         struct Identified: Decodable { var rpcid: String? }
         return (try? JSONDecoder().decode(Identified.self, from: body))?.rpcid
     }

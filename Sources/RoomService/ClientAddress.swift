@@ -10,6 +10,12 @@ package struct ClientAddress: Sendable {
         self.isTrustedProxy = isTrustedProxy
     }
 
+    /// Whether a proxy sent it whose word counts.
+    package func isFromTrustedProxy(_ request: HTTPRequest) -> Bool {
+        guard let peer = TransportAddress(host: request.peerHost, port: request.peerPort)?.unmapped else { return false }
+        return isTrustedProxy(peer)
+    }
+
     /// The socket's peer; if that is a trusted proxy, whom it names, and so on from the right. An entry that cannot be
     /// read ends the search at the proxy that wrote it.
     package func of(_ request: HTTPRequest) -> TransportAddress {

@@ -7,6 +7,7 @@ import WebTransport
 struct LegRoutes: Sendable {
     let endpoint: JoinEndpoint
     let clientAddress: ClientAddress
+    let counters: NodeCounters
 
     /// More than any offer has lines.
     private static let mostPicks = 32
@@ -20,28 +21,37 @@ struct LegRoutes: Sendable {
     }
 
     private func join(_ request: RoutedRequest, _ kind: LegKind, _ path: String) async -> HTTPResponse {
-        guard let token = Bearer.token(of: request.http) else { return Refusal.missingToken }
+        let (answer, code) = await join(request.http, kind, path)
+        counters.joined(kind == .sending ? .whip : .whep, code: code)
+        return answer
+    }
+
+    /// The answer, and the service's code that it stands for; 0: the leg is in.
+    private func join(
+        _ request: HTTPRequest, _ kind: LegKind, _ path: String
+    ) async -> (answer: HTTPResponse, code: Int) {
+        guard let token = Bearer.token(of: request) else { return (Refusal.missingToken, 10001) }
         do throws(JoinRefusal) {
             _ = try endpoint.verify(token)
-            guard isSDP(request.http.headers["Content-Type"]) else {
+            guard isSDP(request.headers["Content-Type"]) else {
                 var answer = Answer.error(415, "the body must be application/sdp", code: 10053)
                 answer.headers["Accept-Post"] = "application/sdp"
-                return answer
+                return (answer, 10053)
             }
-            guard let picks = kind == .receiving ? picks(of: request.http) : [] else {
-                return Answer.error(
-                    400, "user and track in the query must be names, at most \(Self.mostPicks) of them", code: 10053)
+            guard let picks = kind == .receiving ? picks(of: request) : [] else {
+                let message = "user and track in the query must be names, at most \(Self.mostPicks) of them"
+                return (Answer.error(400, message, code: 10053), 10053)
             }
             let leg = try await endpoint.join(
                 JoinEndpoint.Request(
-                    token: token, kind: kind, offer: String(decoding: request.http.body, as: UTF8.self), picks: picks,
-                    client: clientAddress.of(request.http)))
+                    token: token, kind: kind, offer: String(decoding: request.body, as: UTF8.self), picks: picks,
+                    client: clientAddress.of(request)))
             var answer = HTTPResponse(status: 201, text: leg.answer, contentType: "application/sdp")
             answer.headers["Location"] = "\(path)/\(leg.id.text)"
             // The answer holds keys.
             answer.headers["Cache-Control"] = "no-store"
-            return answer
-        } catch { return Refusal.answer(error) }
+            return (answer, 0)
+        } catch { return (Refusal.answer(error), error.code) }
     }
 
     private func visit(_ request: RoutedRequest, _ kind: LegKind) async -> HTTPResponse {

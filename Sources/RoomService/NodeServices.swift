@@ -1,5 +1,6 @@
 package import MediaWire
 package import RoomControl
+import RoomProtocol
 package import WebTransport
 
 /// Everything that the node answers over HTTP, as one function from request to response.
@@ -8,48 +9,98 @@ package struct NodeServices: Sendable {
         package var plainLegs: PlainLegSettings
         /// Whether what this host says in X-Forwarded-For may be believed.
         package var isTrustedProxy: @Sendable (TransportAddress) -> Bool
-
+        /// How clients reach the node, `https://media.example.com`; `nil`: as they reached it.
+        package var publicURL: String?
+        /// The access key that may drain the node; `nil`: nobody may.
+        package var operatorKey: String?
+        package var signalling = SignallingSettings()
+        /// The HTTP server's own counts, for the metrics.
+        package var serverCounters: @Sendable () -> HTTPServerCounters? = { nil }
         /// Takes a line for whoever runs the node.
-        package var log: @Sendable (String) -> Void
+        package var log: @Sendable (String) -> Void = { _ in }
 
         package init(
             plainLegs: PlainLegSettings = PlainLegSettings(),
-            isTrustedProxy: @escaping @Sendable (TransportAddress) -> Bool = { _ in false },
-            log: @escaping @Sendable (String) -> Void = { _ in }
+            isTrustedProxy: @escaping @Sendable (TransportAddress) -> Bool = { _ in false }
         ) {
             self.plainLegs = plainLegs
             self.isTrustedProxy = isTrustedProxy
-            self.log = log
         }
+    }
+
+    package struct SignallingSettings: Hashable, Sendable {
+        /// WebSockets at one time.
+        package var connections = 10_000
+        /// Bytes of an incoming frame; above: close 1009.
+        package var frameBytes = 1 << 20
+
+        package init() {}
     }
 
     private let router: Router
+    private let signalling: SignallingRoutes
 
-    package init(apps: AppDirectory, directory: RoomDirectory, environment: RoomEnvironment, settings: Settings) {
-        var router = Router()
+    /// - Parameters:
+    ///   - admission: whether newcomers are let in.
+    ///   - counters: what is counted at the doors; the caller feeds it the rooms' notices.
+    ///   - onDrained: called when a drain's deadline has come: the node shall end.
+    package init(
+        apps: AppDirectory, directory: RoomDirectory, environment: RoomEnvironment, settings: Settings,
+        admission: Admission = Admission(), counters: NodeCounters = NodeCounters(),
+        onDrained: @escaping @Sendable () async -> Void = {}
+    ) {
+        var router = Router(counters: counters)
         let endpoint = JoinEndpoint(
-            apps: apps, directory: directory, environment: environment, settings: settings.plainLegs)
-        LegRoutes(endpoint: endpoint, clientAddress: ClientAddress(isTrustedProxy: settings.isTrustedProxy))
-            .add(to: &router)
+            apps: apps, directory: directory, environment: environment, settings: settings.plainLegs,
+            admission: admission)
+        LegRoutes(
+            endpoint: endpoint, clientAddress: ClientAddress(isTrustedProxy: settings.isTrustedProxy),
+            counters: counters
+        ).add(to: &router)
+        signalling = SignallingRoutes(
+            endpoint: SignallingEndpoint(
+                apps: apps, directory: directory, environment: environment, admission: admission,
+                observe: { counters.joined(code: $0.rawValue) }),
+            address: PublicAddress(
+                configured: settings.publicURL,
+                clientAddress: ClientAddress(isTrustedProxy: settings.isTrustedProxy)),
+            counters: counters, settings: settings.signalling)
+        signalling.add(to: &router)
         let gate = ServerGate(apps: apps, clock: environment.clock)
-        AppRoutes(gate: gate, closeRooms: { await NodeServices.closeRooms(of: $0, directory) }, log: settings.log)
-            .add(to: &router)
+        AppRoutes(
+            gate: gate, closeRooms: { await directory.closeAll(app: $0, .deleted, "the app was deleted") },
+            log: settings.log
+        ).add(to: &router)
         ServerRoutes(gate: gate, directory: directory).add(to: &router)
         JobRoutes(gate: gate).add(to: &router)
-        MetricsRoute(plane: environment.plane).add(to: &router)
-        router.on("GET", "/healthz") { _ in HTTPResponse(status: 200, text: "ok\n") }
+        MetricsRoute(
+            plane: environment.plane, directory: directory, counters: counters, admission: admission,
+            server: settings.serverCounters
+        ).add(to: &router)
+        NodeRoutes(
+            apps: apps, directory: directory, plane: environment.plane, clock: environment.clock, counters: counters,
+            admission: admission,
+            drain: Drain(admission: admission, clock: environment.clock, onDeadline: onDrained),
+            operatorKey: settings.operatorKey
+        ).add(to: &router)
         self.router = router
     }
 
-    private static func closeRooms(of app: String, _ directory: RoomDirectory) async {
-        for name in await directory.list(app: app, prefix: "", offset: 0, limit: .max).rooms {
-            await directory.room(RoomKey(app: app, room: name))?.close()
+    /// Answers a request, or opens its WebSocket.
+    package func answer(_ request: HTTPRequest) async -> HTTPAnswer {
+        switch signalling.upgrade(request) {
+        case .response(let response): .response(finished(response))
+        case .upgrade(let upgrade): .upgrade(upgrade)
+        case nil: .response(await handle(request))
         }
     }
 
-    /// Answers a request. Every answer has an X-Reqid, which the vendor's SDKs want to see, and may be read by any page.
-    package func handle(_ request: HTTPRequest) async -> HTTPResponse {
-        var response = await router.handle(request)
+    /// Answers a request that opens no WebSocket.
+    package func handle(_ request: HTTPRequest) async -> HTTPResponse { finished(await router.handle(request)) }
+
+    /// Every answer has an X-Reqid, which the vendor's SDKs want to see, and may be read by any page.
+    private func finished(_ response: HTTPResponse) -> HTTPResponse {
+        var response = response
         var random = RandomSource.system
         response.headers["X-Reqid"] = Base64URL.encode(random.bytes(12), padded: false)
         response.headers["Access-Control-Allow-Origin"] = "*"

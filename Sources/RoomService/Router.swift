@@ -19,29 +19,43 @@ package struct Router: Sendable {
 
     private struct Route: Sendable {
         let method: String
+        let pattern: String
         let components: [String]
         let handler: Handler
     }
 
     private var routes: [Route] = []
+    private let counters: NodeCounters
 
-    package init() {}
+    package init(counters: NodeCounters = NodeCounters()) { self.counters = counters }
 
     package mutating func on(_ method: String, _ pattern: String, _ handler: @escaping Handler) {
         routes.append(
-            Route(method: method, components: pattern.split(separator: "/").map(String.init), handler: handler))
+            Route(
+                method: method, pattern: pattern, components: pattern.split(separator: "/").map(String.init),
+                handler: handler))
     }
 
     package func handle(_ request: HTTPRequest) async -> HTTPResponse {
         let components = request.pathComponents
         var allowed: [String] = []
+        var pattern: String?
         for route in routes {
             guard let parameters = match(route.components, components) else { continue }
+            pattern = pattern ?? route.pattern
             if route.method == request.method {
-                return await route.handler(RoutedRequest(http: request, parameters: parameters))
+                let response = await route.handler(RoutedRequest(http: request, parameters: parameters))
+                counters.requested(route: route.pattern, method: request.method, status: response.status)
+                return response
             }
             allowed.append(route.method)
         }
+        let response = withoutHandler(request, allowed: allowed)
+        counters.requested(route: pattern, method: request.method, status: response.status)
+        return response
+    }
+
+    private func withoutHandler(_ request: HTTPRequest, allowed: [String]) -> HTTPResponse {
         if allowed.isEmpty { return Answer.error(404, "there is nothing at this path") }
         let allow = (allowed + ["OPTIONS"]).joined(separator: ", ")
         if request.method == "OPTIONS" {

@@ -111,6 +111,44 @@ int32_t parlor_srtp_opener_open_rtp(
     parlor_srtp_opener *opener, uint8_t *packet, size_t length, size_t header_length, uint32_t ssrc, uint16_t sequence);
 int32_t parlor_srtp_opener_open_rtcp(parlor_srtp_opener *opener, uint8_t *packet, size_t length);
 
+// Certificates
+
+/// Bytes of a SHA-256 fingerprint as text: 32 times two hexadecimal digits, 31 colons, and the NUL.
+#define PARLOR_FINGERPRINT_SIZE 96
+/// A hundred years.
+#define PARLOR_CERTIFICATE_MOST_DAYS 36500
+
+/// Whom a self-signed certificate shall name.
+typedef struct parlor_certificate_request parlor_certificate_request;
+/// `common_name`: UTF-8, 1 to 64 characters. NULL: it is not, or out of memory.
+parlor_certificate_request *parlor_certificate_request_create(const char *common_name, size_t length);
+void parlor_certificate_request_destroy(parlor_certificate_request *request);
+/// Adds a subjectAltName; 64 at most. False: no name of letters, digits, `-`, `_`, `.` and `*`, or longer than 253.
+bool parlor_certificate_request_add_dns_name(parlor_certificate_request *request, const char *name, size_t length);
+/// The same for 4 or 16 bytes of an IP address in network order.
+bool parlor_certificate_request_add_address(parlor_certificate_request *request, const uint8_t *bytes, size_t length);
+
+/// PEM texts that end with NUL, and the fingerprint of the certificate's DER (RFC 8122, section 5).
+struct parlor_certificate {
+    char *certificate;
+    char *private_key;
+    char fingerprint[PARLOR_FINGERPRINT_SIZE];
+};
+
+/// Makes an ECDSA P-256 key and a certificate that it signs itself (SHA-256, random serial), valid from a day before
+/// `now` (seconds since 1970; 0: the system's clock) until `days` after it, for TLS and DTLS servers and clients. False:
+/// `days` is not within 1 to PARLOR_CERTIFICATE_MOST_DAYS, or OpenSSL failed; then `out` holds nothing. Otherwise free it.
+bool parlor_certificate_request_sign(
+    const parlor_certificate_request *request, int64_t now, int32_t days, struct parlor_certificate *out);
+/// Erases the key, and frees both texts.
+void parlor_certificate_free(struct parlor_certificate *certificate);
+
+/// The SHA-256 fingerprint of the first certificate in a PEM text. False: there is none.
+bool parlor_certificate_fingerprint(const char *pem, size_t length, char out[PARLOR_FINGERPRINT_SIZE]);
+/// Whether the private key of the second PEM text is that of the first certificate in the first one. Encrypted keys are
+/// refused.
+bool parlor_certificate_has_key(const char *pem, size_t length, const char *key_pem, size_t key_length);
+
 // Memory
 
 /// Asks for the cache lines of a range that will soon be written, while something else is computed; changes nothing.

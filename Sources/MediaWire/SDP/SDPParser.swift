@@ -8,23 +8,40 @@ package enum SDPLimits {
     package static let inherited = 64
 }
 
+/// What one kind of description may hold: more than `SDPLimits` where a client's offer grows with every track it ever had.
+package struct SDPBounds: Hashable, Sendable {
+    /// In bytes.
+    package var text: Int
+    package var lines: Int
+    package var media: Int
+
+    package init(text: Int, lines: Int, media: Int) {
+        self.text = text
+        self.lines = lines
+        self.media = media
+    }
+
+    /// `SDPLimits`.
+    package static let standard = SDPBounds(text: SDPLimits.text, lines: SDPLimits.lines, media: SDPLimits.media)
+}
+
 extension SessionDescription {
     /// Reads a description with lines that end in CR LF or LF.
     ///
     /// The order of lines inside a section has no meaning here (RFC 8866, section 5 fixes one, clients do not keep to it);
     /// `o=`, `s=` and `t=` may be missing. Malformed lines, and malformed values of attributes that Parlor reads, are
     /// errors with their line; unknown attributes are kept.
-    package init(parsing text: String) throws(SDPError) {
+    package init(parsing text: String, bounds: SDPBounds = .standard) throws(SDPError) {
         self.init()
-        guard text.utf8.count <= SDPLimits.text else {
-            throw SDPError(line: 0, reason: "a session description may have \(SDPLimits.text) bytes at most")
+        guard text.utf8.count <= bounds.text else {
+            throw SDPError(line: 0, reason: "a session description may have \(bounds.text) bytes at most")
         }
         var hasVersion = false
         var number = 0
         for piece in text[...].utf8.split(separator: 0x0A, omittingEmptySubsequences: false) {
             number += 1
-            guard number <= SDPLimits.lines else {
-                throw SDPError(line: number, reason: "a session description may have \(SDPLimits.lines) lines at most")
+            guard number <= bounds.lines else {
+                throw SDPError(line: number, reason: "a session description may have \(bounds.lines) lines at most")
             }
             let bytes = piece.last == 0x0D ? piece.dropLast() : piece
             if bytes.isEmpty { continue }
@@ -46,17 +63,19 @@ extension SessionDescription {
                 continue
             }
             guard hasVersion else { throw SDPError(line: number, reason: "a session description begins with v=0") }
-            try read(letter, value, line: number)
+            try read(letter, value, line: number, bounds: bounds)
         }
         guard hasVersion else { throw SDPError(line: 0, reason: "a session description begins with v=0") }
         try finish()
     }
 
-    private mutating func read(_ letter: UInt8, _ value: Substring, line: Int) throws(SDPError) {
+    private mutating func read(
+        _ letter: UInt8, _ value: Substring, line: Int, bounds: SDPBounds
+    ) throws(SDPError) {
         switch letter {
         case UInt8(ascii: "m"):
-            guard media.count < SDPLimits.media else {
-                throw SDPError(line: line, reason: "a session description may have \(SDPLimits.media) m-lines at most")
+            guard media.count < bounds.media else {
+                throw SDPError(line: line, reason: "a session description may have \(bounds.media) m-lines at most")
             }
             media.append(try MediaDescription(line: line, value: value))
         case UInt8(ascii: "a"):

@@ -8,7 +8,8 @@ enum ServeCommand {
             options: [
                 OptionSpec(
                     "dev", nil,
-                    "Nothing to configure: loopback, app demo, key devkey, secret devsecret, plain legs allowed."),
+                    "Nothing to configure: loopback, app demo, key devkey, secret devsecret, plain legs allowed, HTTPS "
+                        + "with a self-signed certificate on 127.0.0.1:7843 (not if http.listen is moved)."),
                 OptionSpec("config", "FILE", "The configuration, YAML (also PARLOR_CONFIG)."),
             ] + keyOptions,
             notes: [
@@ -20,10 +21,19 @@ enum ServeCommand {
         let console = context.console
         // From here on a signal means: end in order.
         context.stop.listen()
-        let node = try Node(loaded, machine: MachineAddresses.all(), log: { console.note("\(Program.name): \($0)") })
+        let log: @Sendable (String) -> Void = { console.note("\(Program.name): \($0)") }
+        let node = try Node(
+            loaded, machine: MachineAddresses.all(), log: log,
+            onDrained: { [stop = context.stop] in
+                log("the drain's deadline has come")
+                _ = stop.request()
+            })
         console.print("\(Program.name) \(Program.version)")
         for line in node.summary { console.print("  \(line)") }
         for warning in node.warnings { console.note("\(Program.name): warning: \(warning)") }
+        if context.arguments.has("dev") {
+            for line in whatToOpen(loaded.configuration) { console.print(line) }
+        }
         console.print("ready")
         await context.stop.wait()
         console.print("stopping")
@@ -42,16 +52,37 @@ enum ServeCommand {
     private static func load(_ context: Command.Context) throws -> ConfigurationLoader.Loaded {
         let arguments = context.arguments
         let dev = arguments.has("dev")
+        let machine = ConfigurationLoader.Machine(
+            cores: ProcessInfo.processInfo.activeProcessorCount, addresses: MachineAddresses.all())
         let path = arguments["config"] ?? context.environment["PARLOR_CONFIG"]
         if path == nil, !dev, context.environment[ConfigurationLoader.appsVariable] == nil {
             throw UsageError("serve needs --config FILE, or --dev to try it out (see serve --help)")
         }
         var flags: [String: String] = [:]
         for (name, values) in arguments.values { flags[name] = values.last }
-        return try ConfigurationLoader.load(
-            base: dev ? .development : NodeConfiguration(), file: path.map(ConfigurationFile.read),
-            environment: context.environment, flags: flags,
-            machine: .init(
-                cores: ProcessInfo.processInfo.activeProcessorCount, addresses: MachineAddresses.all()))
+        let file = try path.map(ConfigurationFile.read)
+        func load(_ base: NodeConfiguration) throws -> ConfigurationLoader.Loaded {
+            try ConfigurationLoader.load(
+                base: base, file: file, environment: context.environment, flags: flags, machine: machine)
+        }
+        guard dev else { return try load(NodeConfiguration()) }
+        let loaded = try load(.development)
+        // Whoever moves HTTP runs a second node, and it must not want the first one's port for HTTPS.
+        guard loaded.origin(of: "http.listen") == .builtIn else { return loaded }
+        var base = NodeConfiguration.development
+        base.http.tls.listen = NodeConfiguration.TLS.developmentListen
+        return try load(base)
+    }
+
+    /// For the first five minutes.
+    private static func whatToOpen(_ configuration: NodeConfiguration) -> [String] {
+        guard let app = configuration.apps.first else { return [] }
+        var lines = ["app \(app.id), access key \(app.accessKey); try, in another terminal:"]
+        let url = "http://\(configuration.http.listen)"
+        lines.append("  parlor token --room demo --user me")
+        lines.append("  parlor rooms --url \(url)")
+        lines.append("  curl -s \(url)/metrics")
+        if let tls = configuration.http.tls.listen { lines.append("  curl -sk https://\(tls)/readyz") }
+        return lines
     }
 }

@@ -7,7 +7,8 @@ struct ConfigurationCheck {
     var machine: ConfigurationLoader.Machine
 
     func problems(requiresApps: Bool) -> [ConfigurationProblem] {
-        portProblems() + addressProblems() + appProblems(requiresApps: requiresApps)
+        portProblems() + addressProblems() + tlsProblems() + appProblems(requiresApps: requiresApps)
+            + adminProblems(requiresApps: requiresApps)
     }
 
     private func problem(_ key: String, _ message: String) -> ConfigurationProblem {
@@ -28,7 +29,6 @@ struct ConfigurationCheck {
         let media = first...(first + workers - 1)
         let plain =
             Int(configuration.media.plain.portRange.lowerBound)...Int(configuration.media.plain.portRange.upperBound)
-        let http = Int(configuration.http.listen.port)
         if media.upperBound > 65535 {
             let key = blame("media.port", "media.workers")
             problems.append(
@@ -44,15 +44,26 @@ struct ConfigurationCheck {
                     "the plain legs' ports \(text(plain)) and the workers' \(text(media)) overlap; move one of them"))
         }
         // TCP and UDP do not collide; but a media port will have TCP beside it on the same number.
-        if media.contains(http) {
-            let key = blame("http.listen", "media.port", "media.workers")
-            problems.append(
-                problem(key, "HTTP's port \(http) is among the workers' ports \(text(media)); move one of them"))
+        var doors = [(key: "http.listen", name: "HTTP", address: configuration.http.listen)]
+        if let tls = configuration.http.tls.listen { doors.append(("http.tls.listen", "HTTPS", tls)) }
+        for (key, name, address) in doors {
+            let port = Int(address.port)
+            if media.contains(port) {
+                let key = blame(key, "media.port", "media.workers")
+                problems.append(
+                    problem(key, "\(name)'s port \(port) is among the workers' ports \(text(media)); move one of them"))
+            }
+            if plain.contains(port) {
+                let key = blame(key, "media.plain.portRange")
+                problems.append(
+                    problem(key, "\(name)'s port \(port) is among the plain legs' ports \(text(plain)); move one of them"))
+            }
         }
-        if plain.contains(http) {
-            let key = blame("http.listen", "media.plain.portRange")
-            problems.append(
-                problem(key, "HTTP's port \(http) is among the plain legs' ports \(text(plain)); move one of them"))
+        if doors.count == 2, doors[0].address.port == doors[1].address.port,
+            doors[0].address.isSameHost(as: doors[1].address) || doors.contains(where: \.address.isUnspecified)
+        {
+            let key = blame("http.tls.listen", "http.listen")
+            problems.append(problem(key, "HTTP and HTTPS both want port \(doors[0].address.port); move one of them"))
         }
         return problems
     }
@@ -65,6 +76,7 @@ struct ConfigurationCheck {
 
     private func addressProblems() -> [ConfigurationProblem] {
         var problems = foreign("http.listen", [configuration.http.listen])
+        if let tls = configuration.http.tls.listen { problems += foreign("http.tls.listen", [tls]) }
         problems += foreign("media.listen", configuration.media.listen ?? [])
         guard let announce = configuration.media.announce, let listen = configuration.media.listen else {
             return problems
@@ -89,6 +101,31 @@ struct ConfigurationCheck {
             if own.contains(where: { $0.isSameHost(as: address) }) { return nil }
             let hosts = own.map(\.host).joined(separator: ", ")
             return problem(key, "\(address.host) is not an address of this machine, which has \(hosts)")
+        }
+    }
+
+    // MARK: TLS
+
+    private func tlsProblems() -> [ConfigurationProblem] {
+        let tls = configuration.http.tls
+        // Where HTTPS is off, a certificate that stands there for later does no harm.
+        guard tls.listen != nil else { return [] }
+        switch (tls.certificate, tls.key) {
+        case (nil, _):
+            let wanted = "give the PEM file of a certificate, or \(NodeConfiguration.CertificateChoice.selfSignedName)"
+            return [
+                ConfigurationProblem(
+                    origins["http.tls.listen"] ?? .builtIn, key: "http.tls.certificate", "missing; \(wanted)")
+            ]
+        case (.file?, nil):
+            return [
+                ConfigurationProblem(
+                    origins["http.tls.certificate"] ?? .builtIn, key: "http.tls.key",
+                    "missing; give the PEM file of the certificate's key")
+            ]
+        case (.selfSigned?, .some):
+            return [problem("http.tls.key", "a self-signed certificate has a key of its own; leave this one out")]
+        default: return []
         }
     }
 
@@ -121,5 +158,12 @@ struct ConfigurationCheck {
             secrets[app.accessKey] = (app.secret, index)
         }
         return problems
+    }
+
+    private func adminProblems(requiresApps: Bool) -> [ConfigurationProblem] {
+        guard requiresApps, let key = configuration.admin.accessKey,
+            !configuration.apps.contains(where: { $0.accessKey == key })
+        else { return [] }
+        return [problem("admin.accessKey", "\"\(key)\" is no app's access key, so it has no secret to sign with")]
     }
 }

@@ -46,12 +46,31 @@ package struct ConfigurationKey<Root: Sendable>: Sendable {
 }
 
 extension ConfigurationKey where Root == NodeConfiguration {
-    package static var all: [ConfigurationKey<NodeConfiguration>] {
+    package static var all: [ConfigurationKey<NodeConfiguration>] { http + media + limits + others }
+
+    private static var http: [ConfigurationKey<NodeConfiguration>] {
         [
             .init("http.listen", "ADDRESS:PORT", "where the node answers HTTP", \.http.listen, .endpoint),
             .init(
+                "http.tls.listen", "ADDRESS:PORT", "where it answers HTTPS, or off", \.http.tls.listen,
+                .endpointOrOff, show: { $0.map { "\($0)" } ?? "off" }),
+            .init(
+                "http.tls.certificate", "FILE", "the certificate and its chain, PEM, or self-signed",
+                \.http.tls.certificate, .certificate, show: certificate),
+            .init(
+                "http.tls.key", "FILE", "the certificate's key, PEM", \.http.tls.key, .optional(.path),
+                show: { $0 ?? "none" }),
+            .init(
+                "http.publicURL", "URL", "how clients reach the node (default: as they reached it)", \.http.publicURL,
+                .optional(.url(schemes: ["http", "https"], pathAllowed: false)), show: { $0 ?? "none" }),
+            .init(
                 "http.trustedProxies", "LIST", "proxies whose X-Forwarded-For is believed, as addresses or blocks",
                 \.http.trustedProxies, .prefixes, show: list),
+        ]
+    }
+
+    private static var media: [ConfigurationKey<NodeConfiguration>] {
+        [
             .init(
                 "media.listen", "LIST", "addresses of the media sockets, at most one IPv4 and one IPv6 (default: all)",
                 \.media.listen, .hosts(wildcards: true), show: hosts),
@@ -91,13 +110,63 @@ extension ConfigurationKey where Root == NodeConfiguration {
             .init(
                 "media.plain.silence", "TIME", "life of a sending leg that is not heard", \.media.plain.silence,
                 .time(.seconds(1) ... .seconds(3600)), show: Numbers.time),
+        ]
+    }
+
+    private static var limits: [ConfigurationKey<NodeConfiguration>] {
+        [
             .init(
-                "limits.httpConnections", "N", "HTTP connections at one time", \.limits.httpConnections,
-                .count(1...1_000_000, of: "connections")),
+                "limits.httpConnections", "N", "HTTP connections at one time, WebSockets among them",
+                \.limits.httpConnections, .count(1...1_000_000, of: "connections")),
             .init(
                 "limits.httpBody", "SIZE", "largest body of a request", \.limits.httpBody, .size(4 << 10...64 << 20),
                 show: Numbers.size),
+            .init(
+                "limits.connections", "N", "WebSockets for signalling at one time", \.limits.connections,
+                .count(1...1_000_000, of: "connections")),
+            .init(
+                "limits.signallingFrame", "SIZE", "largest message on a WebSocket", \.limits.signallingFrame,
+                .size(16 << 10...16 << 20), show: Numbers.size),
+            .init(
+                "limits.message", "SIZE", "largest custom message", \.limits.message, .size(1...4 << 20),
+                show: Numbers.size),
+            .init(
+                "limits.messagesPerSecond", "N", "custom messages of one user; twice as many at once",
+                \.limits.messagesPerSecond, .count(1...100_000, of: "messages")),
+            .init(
+                "limits.requestsPerSecond", "N", "messages of any type on one WebSocket; twice as many at once",
+                \.limits.requestsPerSecond, .count(1...100_000, of: "messages")),
+            .init(
+                "limits.tracksPerUser", "N", "tracks that one user publishes at one time", \.limits.tracksPerUser,
+                .count(1...1024, of: "tracks")),
+            .init(
+                "limits.usersPerRoom", "N", "users in one room, whatever its app allows", \.limits.usersPerRoom,
+                .count(1...1_000_000, of: "users")),
+            .init("limits.rooms", "N", "rooms on the node", \.limits.rooms, .count(1...1_000_000, of: "rooms")),
+            .init("limits.users", "N", "users on the node", \.limits.users, .count(1...1_000_000, of: "users")),
+            .init(
+                "limits.appsPerKey", "N", "apps of one access key", \.limits.appsPerKey, .count(1...100_000, of: "apps")),
         ]
+    }
+
+    private static var others: [ConfigurationKey<NodeConfiguration>] {
+        [
+            .init(
+                "dataDir", "FOLDER", "where apps and rooms made by the server API are kept (default: in memory)",
+                \.dataDir, .optional(.path), show: { $0 ?? "none" }),
+            .init(
+                "admin.accessKey", "NAME", "the access key that may drain the node (default: the only one there is)",
+                \.admin.accessKey, .optional(.name(upTo: 128)), show: { $0 ?? "none" }),
+            .init("log.rooms", "BOOL", "log who comes and goes, a line each", \.log.rooms, .flag),
+        ]
+    }
+
+    private static func certificate(_ choice: NodeConfiguration.CertificateChoice?) -> String {
+        switch choice {
+        case nil: "none"
+        case .selfSigned: NodeConfiguration.CertificateChoice.selfSignedName
+        case .file(let path): path
+        }
     }
 
     private static func list<T: CustomStringConvertible>(_ elements: [T]) -> String {
@@ -130,6 +199,22 @@ extension ConfigurationKey where Root == NodeConfiguration.App {
             .init(
                 "settings.autoCloseTtl", "TIME", "life of an empty room", \.settings.autoCloseTtl,
                 .time(.seconds(1) ... .seconds(604_800)), show: Numbers.time),
+            .init(
+                "settings.noEnterTtl", "TIME", "how long a room made by the server API waits for its first user",
+                \.settings.noEnterTtl, .time(.seconds(1) ... .seconds(604_800)), show: Numbers.time),
+            .init(
+                "settings.userTimeout", "TIME", "a user that is silent for so long has left", \.settings.userTimeout,
+                .time(.seconds(10) ... .seconds(3600)), show: Numbers.time),
+            .init(
+                "settings.videoCodec", "NAME", "what signalling clients get: VP8, VP9, H264 or AV1",
+                \.settings.videoCodec, .videoCodec, show: { $0.name }),
+            .init(
+                "settings.eventCbUrl", "URL", "where what happens in the app's rooms is reported",
+                \.settings.eventCbUrl, .optional(.url(schemes: ["http", "https"], pathAllowed: true)),
+                show: { $0 ?? "none" }),
+            .init(
+                "settings.eventCbSecret", "TEXT", "signs the reports (default: the app's secret)",
+                \.settings.eventCbSecret, .optional(.secret), show: { _ in "(secret)" }),
         ]
     }
 }

@@ -164,6 +164,16 @@ extension ValueReader where T == TransportAddress {
     }
 }
 
+extension ValueReader where T == TransportAddress? {
+    /// The same, or `off`.
+    static let endpointOrOff = ValueReader { (value) throws(ValueComplaint) in
+        if case .text("off", _) = value { return nil }
+        do throws(ValueComplaint) { return try ValueReader<TransportAddress>.endpoint.read(value) } catch {
+            throw ValueComplaint(error.message + ", or off")
+        }
+    }
+}
+
 extension ValueReader where T == [TransportAddress]? {
     /// At most one address of each family.
     static func hosts(wildcards: Bool) -> ValueReader {
@@ -215,27 +225,5 @@ extension ValueReader where T == NodeConfiguration.CryptoChoice {
             throw ValueComplaint("\"\(text)\" is none of \(names)")
         }
         return choice
-    }
-}
-
-extension ValueReader where T == String {
-    /// A name of an app or a key: what tokens and paths can carry.
-    static func name(upTo limit: Int) -> ValueReader {
-        ValueReader { (value) throws(ValueComplaint) in
-            let text = try value.single()
-            guard (1...limit).contains(text.utf8.count), text.utf8.allSatisfy(Numbers.isNameByte) else {
-                throw ValueComplaint("\"\(text)\" is not a name; use 1 to \(limit) of A-Z, a-z, 0-9, - and _")
-            }
-            return text
-        }
-    }
-
-    /// Never part of a message: it is the secret.
-    static let secret = ValueReader { (value) throws(ValueComplaint) in
-        let text = try value.single()
-        guard (8...256).contains(text.utf8.count), text.utf8.allSatisfy({ (33...126).contains($0) }) else {
-            throw ValueComplaint("not usable as a secret; give 8 to 256 visible ASCII characters")
-        }
-        return text
     }
 }

@@ -6,6 +6,10 @@ package struct NodeConfiguration: Sendable, Equatable {
     package var http = HTTP()
     package var media = Media()
     package var limits = Limits()
+    package var admin = Admin()
+    package var log = Log()
+    /// The folder of what outlives a restart: apps and rooms' settings made by the server API. `nil`: in memory only.
+    package var dataDir: String?
     package var apps: [App] = []
 
     package init() {}
@@ -13,8 +17,45 @@ package struct NodeConfiguration: Sendable, Equatable {
     package struct HTTP: Sendable, Equatable {
         /// Where the node answers HTTP: WHIP, WHEP and the server API.
         package var listen = TransportAddress(ipv4: 0x7F00_0001, port: 7880)
+        package var tls = TLS()
+        /// How clients reach the node, `https://media.example.com`: what signalling URLs begin with. `nil`: as the client reached
+        /// it when it asked.
+        package var publicURL: String?
         /// Peers whose X-Forwarded-For is believed.
         package var trustedProxies: [AddressPrefix] = []
+    }
+
+    /// HTTPS, beside HTTP and with the same answers.
+    package struct TLS: Sendable, Equatable {
+        /// `nil`: off.
+        package var listen: TransportAddress?
+        package var certificate: CertificateChoice?
+        /// The PEM file of the certificate's key.
+        package var key: String?
+
+        /// Where `parlor serve --dev` answers HTTPS.
+        package static let developmentListen = TransportAddress(ipv4: 0x7F00_0001, port: 7843)
+    }
+
+    package enum CertificateChoice: Sendable, Equatable {
+        /// A PEM file: the node's certificate, then those that lead to an authority.
+        case file(String)
+        /// Made at each start, for loopback; nobody trusts it.
+        case selfSigned
+
+        /// How the configuration writes it.
+        package static let selfSignedName = "self-signed"
+    }
+
+    /// Who operates the node.
+    package struct Admin: Sendable, Equatable {
+        /// The access key that may drain the node. `nil`: see `operatorKey`.
+        package var accessKey: String?
+    }
+
+    package struct Log: Sendable, Equatable {
+        /// A line for each user that comes or goes, and for each room that closes.
+        package var rooms = true
     }
 
     package struct Media: Sendable, Equatable {
@@ -65,11 +106,32 @@ package struct NodeConfiguration: Sendable, Equatable {
         case evp
     }
 
+    /// Bounds. Those of rooms and signalling are what `RoomLimits` has too.
     package struct Limits: Sendable, Equatable {
-        /// HTTP connections open at one time.
-        package var httpConnections = 10_000
+        /// HTTP connections open at one time, WebSockets among them.
+        package var httpConnections = 12_000
         /// Largest request body, in bytes.
         package var httpBody = 256 << 10
+        /// WebSockets open for signalling at one time. Fewer than connections, so that some are left for everything else.
+        package var connections = 10_000
+        /// Largest WebSocket message, in bytes.
+        package var signallingFrame = 1 << 20
+        /// Largest custom message, in bytes.
+        package var message = 64 << 10
+        /// Custom messages of one user.
+        package var messagesPerSecond = 50
+        /// Frames on one signalling connection.
+        package var requestsPerSecond = 200
+        /// Tracks that one user publishes at one time.
+        package var tracksPerUser = 32
+        /// Users of one room, whatever its app allows.
+        package var usersPerRoom = 10_000
+        /// Rooms of the node.
+        package var rooms = 10_000
+        /// Users of the node.
+        package var users = 100_000
+        /// Apps that one access key may have, those of the configuration among them.
+        package var appsPerKey = 1000
     }
 
     /// An app: a name space of rooms, with the key pair that signs its tokens and API calls.
@@ -98,19 +160,38 @@ package struct NodeConfiguration: Sendable, Equatable {
         package var noAutoCloseRoom = false
         /// How long an empty room stays.
         package var autoCloseTtl = Duration.seconds(10)
+        /// How long a room made by the server API waits for its first user.
+        package var noEnterTtl = Duration.seconds(30)
+        /// A user from whom nothing comes for so long has left.
+        package var userTimeout = Duration.seconds(30)
+        /// The video codec that signalling clients get, since theirs allows one.
+        package var videoCodec = Codec.vp8
+        /// Where what happens in the app's rooms is reported. `nil`: nowhere.
+        package var eventCbUrl: String?
+        /// Signs the reports. `nil`: the app's own secret does.
+        package var eventCbSecret: String?
 
         package init() {}
     }
 }
 
 extension NodeConfiguration {
-    /// What `parlor serve --dev` starts from: loopback only, one app with well-known keys, plain legs allowed.
+    /// What `parlor serve --dev` starts from: loopback only, one app with well-known keys, plain legs allowed. HTTPS is off until
+    /// somebody says where; `parlor serve` does.
     package static var development: NodeConfiguration {
         var configuration = NodeConfiguration()
         configuration.media.listen = [TransportAddress(ipv4: 0x7F00_0001, port: 0)]
         configuration.media.plain.enabled = true
+        configuration.http.tls.certificate = .selfSigned
         configuration.apps = [.development]
         return configuration
+    }
+
+    /// The access key that may operate the node: the one named, else the only one there is; else nobody.
+    package var operatorKey: String? {
+        if let accessKey = admin.accessKey { return accessKey }
+        let keys = Set(apps.map(\.accessKey))
+        return keys.count == 1 ? keys.first : nil
     }
 }
 

@@ -1,5 +1,6 @@
 import Foundation
 import MediaEngine
+import MediaTransport
 package import MediaWire
 import RoomControl
 import RoomService
@@ -17,8 +18,11 @@ package final class Node: Sendable {
     package let warnings: [String]
     /// The port of HTTP.
     package let httpPort: UInt16
+    /// The port of HTTPS; `nil`: off.
+    package let httpsPort: UInt16?
 
     private let engine: Engine
+    private let admission: Admission
     private let directory: RoomDirectory
     private let server: HTTPServer
     private let reports: Task<Void, Never>
@@ -32,11 +36,14 @@ package final class Node: Sendable {
     /// - Parameters:
     ///   - machine: the addresses of the machine's interfaces.
     ///   - log: gets a line for what happens later and somebody should know.
+    ///   - onDrained: called when a drain's deadline has come: whoever started the node shall stop it.
     package init(
         _ loaded: ConfigurationLoader.Loaded, machine: [TransportAddress],
-        log: @escaping @Sendable (String) -> Void = { _ in }
+        log: @escaping @Sendable (String) -> Void = { _ in }, onDrained: @escaping @Sendable () -> Void = {}
     ) throws(StartFailure) {
         let configuration = loaded.configuration
+        // What can be wrong in a file comes before threads and ports.
+        let tls = try Node.tls(loaded)
         let descriptors = OpenFileLimit.raise()
         let addresses = NodeAddresses(configuration.media, machine: machine)
         let engine: Engine
@@ -45,31 +52,61 @@ package final class Node: Sendable {
         }
         self.engine = engine
 
-        let environment = RoomEnvironment(plane: engine)
+        let counters = NodeCounters()
+        let admission = Admission()
+        self.admission = admission
+        let logsRooms = configuration.log.rooms
+        guard let certificate = Certificate.selfSigned(commonName: "parlor", days: 3650) else {
+            engine.stop()
+            throw StartFailure(description: "the node cannot make its DTLS certificate")
+        }
+        let environment = RoomEnvironment(
+            plane: engine, limits: RoomLimits(configuration.limits),
+            connections: ConnectionSettings(
+                fingerprint: certificate.fingerprint, announced: addresses.announced,
+                firstPort: configuration.media.port)
+        ) { room, _, notice in
+            counters.observed(notice)
+            if logsRooms, let line = RoomLog.line(room, notice) { log(line) }
+        }
         directory = RoomDirectory(environment: environment)
-        let proxies = configuration.http.trustedProxies
-        let services = NodeServices(
-            apps: Node.apps(configuration), directory: directory, environment: environment,
-            settings: NodeServices.Settings(
-                plainLegs: PlainLegSettings(
-                    areAllowed: configuration.media.plain.enabled, announced: addresses.announced,
-                    ownPorts: [
-                        configuration.media
-                            .port...UInt16(
-                                clamping: Int(configuration.media.port) + max(engine.workerCount, 1) - 1),
-                        configuration.media.plain.portRange,
-                    ]),
-                isTrustedProxy: { client in proxies.contains { $0.contains(client) } }))
 
         var web = HTTPServerConfiguration()
         web.bodyLimit = configuration.limits.httpBody
         web.maximumConnections = configuration.limits.httpConnections
-        server = HTTPServer(configuration: web)
-        let listen = configuration.http.listen
-        do { httpPort = try server.listen(host: listen.host, port: listen.port) } catch {
+        let server = HTTPServer(configuration: web)
+        self.server = server
+        let proxies = configuration.http.trustedProxies
+        var settings = NodeServices.Settings(
+            plainLegs: PlainLegSettings(
+                areAllowed: configuration.media.plain.enabled, announced: addresses.announced,
+                ownPorts: [
+                    configuration.media
+                        .port...UInt16(
+                            clamping: Int(configuration.media.port) + max(engine.workerCount, 1) - 1),
+                    configuration.media.plain.portRange,
+                ]),
+            isTrustedProxy: { client in proxies.contains { $0.contains(client) } })
+        settings.publicURL = configuration.http.publicURL
+        settings.operatorKey = configuration.operatorKey
+        settings.signalling.connections = configuration.limits.connections
+        settings.signalling.frameBytes = configuration.limits.signallingFrame
+        // The server's tasks keep the services; the services must not keep the server.
+        settings.serverCounters = { [weak server] in server?.counters }
+        let services = NodeServices(
+            apps: Node.apps(configuration), directory: directory, environment: environment, settings: settings,
+            admission: admission, counters: counters, onDrained: onDrained)
+
+        do throws(StartFailure) {
+            httpPort = try Node.listen(server, configuration.http.listen, "http.listen", loaded)
+            if let listen = configuration.http.tls.listen, let tls {
+                httpsPort = try Node.listen(server, listen, "http.tls.listen", loaded, tls)
+            } else {
+                httpsPort = nil
+            }
+        } catch {
             engine.stop()
-            throw StartFailure(
-                description: "cannot listen on TCP \(listen): \(error) (\(Node.place("http.listen", loaded)))")
+            throw error
         }
         warnings =
             addresses.warnings + engine.warnings + Node.warnings(configuration)
@@ -80,20 +117,38 @@ package final class Node: Sendable {
         notices = Task { [stream = engine.notices] in
             for await notice in stream { log("\(notice)") }
         }
-        server.start { await services.handle($0) }
+        server.start(answering: { await services.answer($0) })
     }
 
-    /// Ends the node in order: no new requests, rooms closed and their plain legs told, then the workers. At most about a
-    /// second and a half.
+    /// Ends the node in order: newcomers are refused, rooms closed, their signalling clients and plain legs told so, then come the
+    /// connections and at last the workers. At most about a second and a half.
     package func stop() async {
-        await server.stop(grace: Node.grace)
+        admission.stop()
         await directory.closeAll()
+        await server.stop(grace: Node.grace)
         engine.stop()
         await reports.value
         notices.cancel()
     }
 
     // MARK: From the configuration
+
+    private static func tls(_ loaded: ConfigurationLoader.Loaded) throws(StartFailure) -> TLSConfiguration? {
+        let tls = loaded.configuration.http.tls
+        guard tls.listen != nil else { return nil }
+        do { return try NodeTLS.make(tls) } catch {
+            throw StartFailure(description: "\(error.message) (\(place(error.key, loaded)))")
+        }
+    }
+
+    private static func listen(
+        _ server: HTTPServer, _ address: TransportAddress, _ key: String, _ loaded: ConfigurationLoader.Loaded,
+        _ tls: TLSConfiguration? = nil
+    ) throws(StartFailure) -> UInt16 {
+        do { return try server.listen(host: address.host, port: address.port, tls: tls) } catch {
+            throw StartFailure(description: "cannot listen on TCP \(address): \(error) (\(place(key, loaded)))")
+        }
+    }
 
     private static func apps(_ configuration: NodeConfiguration) -> AppDirectory {
         let plain = configuration.media.plain
@@ -124,13 +179,19 @@ package final class Node: Sendable {
         let workers = engine.workerCount == 1 ? "1 worker" : "\(engine.workerCount) workers"
         let plain = configuration.media.plain
         let range = "\(plain.portRange.lowerBound)-\(plain.portRange.upperBound)"
+        let https = configuration.http.tls.listen.map { address in
+            let isSelfSigned = configuration.http.tls.certificate == .selfSigned
+            return "TCP \(address)\(isSelfSigned ? ", self-signed" : "")"
+        }
         return [
             "HTTP       TCP \(configuration.http.listen)",
+            "HTTPS      \(https ?? "off")",
             "media      UDP \(ports) on \(hosts), \(workers)",
             "announced  \(addresses.announced.map(\.host).joined(separator: ", "))",
             "plain SRTP \(plain.enabled ? "UDP \(range) on \(hosts)" : "off")",
             "crypto     \(engine.sealingName)",
             "apps       \(configuration.apps.map(\.id).joined(separator: ", "))",
+            "data       \(configuration.dataDir ?? "in memory")",
         ]
     }
 
@@ -145,6 +206,8 @@ package final class Node: Sendable {
         }
         if configuration.apps.contains(.development) {
             warnings.append("the app demo has the development keys, which everybody knows")
+        } else if configuration.dataDir == nil {
+            warnings.append("apps and rooms made by the server API end with the node: dataDir is not set")
         }
         return warnings
     }
@@ -160,5 +223,18 @@ package final class Node: Sendable {
 
     private static func place(_ key: String, _ loaded: ConfigurationLoader.Loaded) -> String {
         "\(key), \(loaded.origin(of: key))"
+    }
+}
+
+extension RoomLimits {
+    init(_ limits: NodeConfiguration.Limits) {
+        self.init()
+        messageBytes = limits.message
+        messagesPerSecond = limits.messagesPerSecond
+        framesPerSecond = limits.requestsPerSecond
+        tracksPerUser = limits.tracksPerUser
+        usersPerRoom = limits.usersPerRoom
+        rooms = limits.rooms
+        users = limits.users
     }
 }

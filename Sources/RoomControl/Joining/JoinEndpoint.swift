@@ -7,14 +7,17 @@ package struct JoinEndpoint: Sendable {
     private let directory: RoomDirectory
     private let environment: RoomEnvironment
     private let settings: PlainLegSettings
+    private let admission: Admission
 
     package init(
-        apps: AppDirectory, directory: RoomDirectory, environment: RoomEnvironment, settings: PlainLegSettings
+        apps: AppDirectory, directory: RoomDirectory, environment: RoomEnvironment, settings: PlainLegSettings,
+        admission: Admission = Admission()
     ) {
         self.apps = apps
         self.directory = directory
         self.environment = environment
         self.settings = settings
+        self.admission = admission
     }
 
     /// What a client asks for.
@@ -38,6 +41,7 @@ package struct JoinEndpoint: Sendable {
     /// Lets a user in with a leg, or says why not; then nothing of it stays behind.
     package func join(_ request: Request) async throws(JoinRefusal) -> JoinedLeg {
         let token = try verify(request.token)
+        guard admission.isOpen else { throw .draining }
         guard settings.areAllowed else { throw .plainLegsOff }
         if request.picks.contains(.user(token.user)) { throw .ownUser }
         let offer: PlainOffer
@@ -59,9 +63,11 @@ package struct JoinEndpoint: Sendable {
                     .notAcceptable, reason: "\(own) is the node's own port; name the one on which the client listens"))
         }
         guard let app = apps.app(token.app) else { throw .token(.unknownApp) }
+        let key = RoomKey(app: token.app, room: token.room)
+        if await directory.isBanned(token.user, from: key) { throw .room(.banned) }
+        if environment.population.users >= environment.limits.users { throw .tooManyUsers }
         let leg = PlainLegRequest(
             user: token.user, kind: request.kind, offer: offer, picks: request.picks, announced: announced)
-        let key = RoomKey(app: token.app, room: token.room)
         // A room that closes between being found and being entered is over: the next try makes another. More than a
         // few in a row means that joins fail faster than they come in.
         for _ in 0..<8 {
@@ -70,7 +76,8 @@ package struct JoinEndpoint: Sendable {
                 guard let found = await directory.room(key) else { throw .noSuchRoom }
                 room = found
             } else {
-                room = await directory.room(key, creatingWith: app.settings)
+                guard let found = await directory.room(key, creatingWith: app.settings) else { throw .tooManyRooms }
+                room = found
             }
             do throws(JoinRefusal) {
                 return try await room.join(leg)
@@ -129,12 +136,16 @@ package struct JoinedLeg: Sendable {
 /// Why a leg is not let in.
 package enum JoinRefusal: Error, Hashable, Sendable {
     case token(TokenError)
+    /// The node takes no newcomers: it is about to end.
+    case draining
     /// The configuration does not allow plain legs.
     case plainLegsOff
     case offer(NegotiationError)
     case room(RoomRefusal)
     /// It does not exist, and the app does not make rooms on demand.
     case noSuchRoom
+    /// The node has all the rooms, or all the users, that it may have.
+    case tooManyRooms, tooManyUsers
     /// A user cannot receive itself.
     case ownUser
     /// The range of plain ports is used up.

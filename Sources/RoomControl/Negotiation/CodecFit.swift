@@ -41,7 +41,7 @@ struct CodecFit {
         answered = kept.map { "\($0.name)=\($0.value)" }.joined(separator: ";")
     }
 
-    private static func isPlain(_ byte: UInt8) -> Bool {
+    static func isPlain(_ byte: UInt8) -> Bool {
         switch byte {
         case 0x2D, 0x2E, 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
         default: false

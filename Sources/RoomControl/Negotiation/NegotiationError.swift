@@ -9,6 +9,14 @@ package struct NegotiationError: Error, Hashable, Sendable, CustomStringConverti
         case notAcceptable
         /// A kind of offer that Parlor does not answer yet.
         case notSupportedYet
+        /// It offers no codec that the room needs.
+        case codecMissing
+        /// The tracks of a publication do not fit their m-sections.
+        case tracksMismatch
+        /// A publication without tracks.
+        case nothingPublished
+        /// More tracks than a publication may have.
+        case tooMany
     }
 
     package var kind: Kind

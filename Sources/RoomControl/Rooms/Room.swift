@@ -1,5 +1,6 @@
 package import MediaContract
 import MediaWire
+import RoomProtocol
 
 /// The shell around a `RoomState`: it tells it the time, obeys its effects, and waits where something has to be waited
 /// for. It decides nothing.
@@ -8,16 +9,24 @@ package actor Room {
     package nonisolated let instance: RoomInstance
     /// The worker that carries the room's media.
     package nonisolated let worker: Int
+    /// What holds for this life of the room.
+    package nonisolated let settings: AppSettings
+    /// Unix time in milliseconds.
+    package nonisolated let startedAt: Int64
 
-    private let environment: RoomEnvironment
-    private var state: RoomState
+    let environment: RoomEnvironment
+    var state: RoomState
+    /// The connections of users who are in by signalling.
+    var links: [LinkID: SignallingOutlet] = [:]
+    private var countedUsers = 0
     private var random: RandomSource
     private var wake: (time: MediaTime, cancel: @Sendable () -> Void)?
     private var hasReportedClosing = false
     private let onClosed: @Sendable (RoomInstance) async -> Void
 
     init(
-        key: RoomKey, instance: RoomInstance, worker: Int, settings: AppSettings, environment: RoomEnvironment,
+        key: RoomKey, instance: RoomInstance, worker: Int, settings: AppSettings,
+        origin: RoomState.RoomOrigin = .firstJoin, bans: [String: MediaTime] = [:], environment: RoomEnvironment,
         onClosed: @escaping @Sendable (RoomInstance) async -> Void
     ) {
         self.key = key
@@ -26,9 +35,17 @@ package actor Room {
         self.environment = environment
         self.onClosed = onClosed
         random = environment.random.part(UInt64(instance.rawValue))
+        self.settings = settings
+        startedAt = environment.clock.unixMilliseconds()
         state = RoomState(
-            instance: instance, settings: settings, now: environment.clock.now(), random: random.part(0))
+            instance: instance, settings: settings, limits: environment.limits, origin: origin,
+            now: environment.clock.now(), random: random.part(0))
+        state.bans = bans
+        environment.observe(key, instance, .created(byServer: origin == .server))
     }
+
+    /// The alarm for the first deadline, which nobody else would set in a room that nobody enters.
+    func start() { setAlarm() }
 
     // MARK: Legs
 
@@ -47,7 +64,7 @@ package actor Room {
         state.settle(now, effects: &effects)
         var opened: [PlainPorts] = []
         do throws(JoinRefusal) {
-            do { try state.admit(request.user, request.kind) } catch { throw .room(error) }
+            do { try state.admit(request.user, request.kind, now: now) } catch { throw .room(error) }
             for transport in request.offer.transports {
                 guard
                     let ports = environment.plane.openPlainPorts(
@@ -108,9 +125,9 @@ package actor Room {
     }
 
     /// Puts a user out and waits until its media has ended. Whoever asks again meanwhile waits for the same removal.
-    package func kick(_ user: String) async -> KickOutcome {
+    package func kick(_ user: String, by kicker: String? = nil) async -> KickOutcome {
         var effects: [RoomEffect] = []
-        let peers = state.kick(user, now: environment.clock.now(), effects: &effects)
+        let peers = state.kick(user, by: kicker, now: environment.clock.now(), effects: &effects)
         let isClosed = state.isClosed
         obey(effects)
         await afterwards()
@@ -127,12 +144,20 @@ package actor Room {
         return isDone ? .done : .pending
     }
 
+    func ban(_ user: String, until: MediaTime?) async {
+        await settle()
+        _ = state.ban(user, until: until, now: environment.clock.now())
+    }
+
     // MARK: The room
 
-    /// Ends the room and everything in it.
-    package func close() async {
+    /// Whether this life of the room is over.
+    package var isClosed: Bool { state.isClosed }
+
+    /// Ends the room and everything in it; everybody is told the sentence.
+    package func close(_ reason: CloseReason = .deleted, _ sentence: String = "the room was closed") async {
         var effects: [RoomEffect] = []
-        state.close(now: environment.clock.now(), effects: &effects)
+        state.close(reason, sentence, now: environment.clock.now(), effects: &effects)
         obey(effects)
         await afterwards()
     }
@@ -146,24 +171,51 @@ package actor Room {
         await afterwards()
     }
 
-    private func settle() async {
+    func settle() async {
         var effects: [RoomEffect] = []
         state.settle(environment.clock.now(), effects: &effects)
         obey(effects)
         await afterwards()
     }
 
-    private func obey(_ effects: [RoomEffect]) {
+    func obey(_ effects: [RoomEffect]) {
         for effect in effects {
             switch effect {
             case .post(let command): environment.plane.post(command, to: worker)
-            case .notice(let notice): environment.observe(key, notice)
+            case .notice(let notice): environment.observe(key, instance, notice)
+            case .send(let link, let notification): links[link]?.send(notification.frame)
+            case .broadcast(let notification, let excepted): broadcast(notification, except: excepted)
+            case .release(let link, let end): release(link, end)
             case .closed: break  // `afterwards` sees it
             }
         }
+        let users = state.userCount
+        if users != countedUsers {
+            environment.population.change(users: users - countedUsers)
+            countedUsers = users
+        }
     }
 
-    private func afterwards() async {
+    /// Written once, whoever gets it.
+    private func broadcast(_ notification: Notification, except excepted: LinkID?) {
+        guard !links.isEmpty else { return }
+        let frame = notification.frame
+        for (link, outlet) in links where link != excepted { outlet.send(frame) }
+    }
+
+    private func release(_ link: LinkID, _ end: LinkEnd) {
+        guard let outlet = links.removeValue(forKey: link) else { return }
+        switch end {
+        case .out(let notice):
+            outlet.send(Notification.disconnect(notice).frame)
+            outlet.close(SignallingClose.done, notice.error)
+        case .left: outlet.close(SignallingClose.done, "")
+        case .resumedElsewhere: outlet.close(SignallingClose.done, "the session goes on on another connection")
+        case .silent: outlet.close(SignallingClose.lost, "nothing was heard for too long")
+        }
+    }
+
+    func afterwards() async {
         setAlarm()
         guard state.isClosed, !hasReportedClosing else { return }
         hasReportedClosing = true
@@ -192,16 +244,23 @@ package struct RoomEnvironment: Sendable {
     package var plane: any MediaPlane
     package var clock: RoomClock
     package var random: RandomSource
+    package var limits: RoomLimits
+    package var connections: ConnectionSettings
     /// Called for everything that happens in a room, in order for each room; must not block.
-    package var observe: @Sendable (RoomKey, RoomNotice) -> Void
+    package var observe: @Sendable (RoomKey, RoomInstance, RoomNotice) -> Void
+    /// How many are in all rooms together.
+    package let population = Population()
 
     package init(
         plane: any MediaPlane, clock: RoomClock = .system, random: RandomSource = .system,
-        observe: @escaping @Sendable (RoomKey, RoomNotice) -> Void = { _, _ in }
+        limits: RoomLimits = RoomLimits(), connections: ConnectionSettings = ConnectionSettings(),
+        observe: @escaping @Sendable (RoomKey, RoomInstance, RoomNotice) -> Void = { _, _, _ in }
     ) {
         self.plane = plane
         self.clock = clock
         self.random = random
+        self.limits = limits
+        self.connections = connections
         self.observe = observe
     }
 }

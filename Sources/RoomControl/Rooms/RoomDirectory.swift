@@ -7,6 +7,8 @@ package actor RoomDirectory {
     private var rooms: [RoomKey: Room] = [:]
     private var byInstance: [RoomInstance: Room] = [:]
     private var lastInstance: UInt32 = 0
+    /// Until when, in Unix seconds.
+    private var bans: [RoomKey: [String: Int64]] = [:]
 
     package init(environment: RoomEnvironment) { self.environment = environment }
 
@@ -15,17 +17,43 @@ package actor RoomDirectory {
 
     package func room(_ instance: RoomInstance) -> Room? { byInstance[instance] }
 
-    /// The room of that name, made on the least loaded worker if there is none.
-    package func room(_ key: RoomKey, creatingWith settings: AppSettings) -> Room {
+    /// The room of that name, made on the least loaded worker if there is none; `nil`: the node has all the rooms that
+    /// it may have.
+    package func room(
+        _ key: RoomKey, creatingWith settings: AppSettings, origin: RoomState.RoomOrigin = .firstJoin
+    ) -> Room? {
         if let room = rooms[key] { return room }
+        guard rooms.count < environment.limits.rooms else { return nil }
         lastInstance += 1
         let room = Room(
             key: key, instance: RoomInstance(lastInstance), worker: environment.plane.leastLoadedWorker(),
-            settings: settings, environment: environment,
+            settings: settings, origin: origin, bans: activeBans(of: key), environment: environment,
             onClosed: { [weak self] instance in await self?.forget(instance) })
         rooms[key] = room
         byInstance[room.instance] = room
         return room
+    }
+
+    /// How making a room for the server API went.
+    package enum Creation: Sendable {
+        case created(Room)
+        /// It is there already.
+        case exists(Room)
+        case tooMany
+    }
+
+    /// Makes a room that waits for its first user; at the latest at its deadline it closes by itself.
+    package func create(_ key: RoomKey, settings: AppSettings) async -> Creation {
+        if let room = rooms[key] {
+            await room.settle()
+            // It may have closed at this very moment; then its name is free.
+            if await !room.isClosed { return .exists(room) }
+            forget(room.instance)
+        }
+        if let room = rooms[key] { return .exists(room) }
+        guard let room = room(key, creatingWith: settings, origin: .server) else { return .tooMany }
+        await room.start()
+        return .created(room)
     }
 
     /// A closed room is in nobody's way: its name is free for another instance.
@@ -52,9 +80,56 @@ package actor RoomDirectory {
 
     package var roomCount: Int { rooms.count }
 
-    /// Ends every room: the node stops.
-    package func closeAll() async {
-        for room in rooms.values { await room.close() }
+    /// Ends every room, or those of one app.
+    package func closeAll(
+        app: String? = nil, _ reason: CloseReason = .nodeStopping, _ sentence: String = "the server is stopping"
+    ) async {
+        for room in rooms.values where app == nil || room.key.app == app { await room.close(reason, sentence) }
+    }
+
+    // MARK: Bans
+
+    /// Keeps a user out of the rooms of that name until a time, over the ends of their lives, and puts it out if it is in.
+    ///
+    /// - Parameter until: Unix seconds.
+    /// - Returns: how the removal went; `nil`: too many are banned.
+    package func ban(_ user: String, from key: RoomKey, until: Int64) async -> Room.KickOutcome? {
+        let now = environment.clock.unixTime()
+        bans[key] = bans[key]?.filter { $0.value > now }
+        guard bans[key, default: [:]].count < environment.limits.bansPerRoom || bans[key]?[user] != nil,
+            bans.count < environment.limits.rooms || bans[key] != nil
+        else { return nil }
+        bans[key, default: [:]][user] = until
+        guard let room = rooms[key] else { return .roomClosed }
+        // First the rule, then the removal: nobody slips in between.
+        await room.ban(user, until: monotonic(until))
+        return await room.kick(user)
+    }
+
+    /// Lets a user in again. False: it was not banned.
+    package func unban(_ user: String, from key: RoomKey) async -> Bool {
+        let wasBanned = isBanned(user, from: key)
+        bans[key]?[user] = nil
+        if bans[key]?.isEmpty == true { bans[key] = nil }
+        await rooms[key]?.ban(user, until: nil)
+        return wasBanned
+    }
+
+    /// By user: until when, in Unix seconds.
+    package func bans(of key: RoomKey) -> [String: Int64] {
+        let now = environment.clock.unixTime()
+        return bans[key]?.filter { $0.value > now } ?? [:]
+    }
+
+    package func isBanned(_ user: String, from key: RoomKey) -> Bool {
+        (bans[key]?[user]).map { $0 > environment.clock.unixTime() } ?? false
+    }
+
+    private func activeBans(of key: RoomKey) -> [String: MediaTime] { bans(of: key).mapValues(monotonic) }
+
+    private func monotonic(_ unixTime: Int64) -> MediaTime {
+        let seconds = min(max(0, unixTime - environment.clock.unixTime()), 10 * 365 * 86_400)
+        return environment.clock.now() + .seconds(seconds)
     }
 
     /// Brings the media plane's reports to their rooms until there are no more. Call it once.

@@ -1,5 +1,6 @@
 package import MediaContract
 package import MediaWire
+package import RoomProtocol
 
 /// What a room has decided and its shell has to do, in order.
 package enum RoomEffect: Sendable {
@@ -7,6 +8,12 @@ package enum RoomEffect: Sendable {
     case post(MediaCommand)
     /// Something happened that others may want to know.
     case notice(RoomNotice)
+    /// To one connection.
+    case send(LinkID, Notification)
+    /// To every connection of the room, but one.
+    case broadcast(Notification, except: LinkID?)
+    /// The connection is not the room's any more.
+    case release(LinkID, LinkEnd)
     /// The room is over: forget it.
     case closed
 }
@@ -52,9 +59,9 @@ package enum CloseReason: String, Hashable, Sendable {
 package enum EndReason: String, Hashable, Sendable {
     /// By its own wish.
     case left
-    /// A newer leg of the same kind took its place.
+    /// A newer join of the user, or a newer leg of the same kind, took its place.
     case replaced
-    /// Nothing authentic came for the leg timeout.
+    /// Nothing came for the user timeout, or for a leg nothing authentic for the leg timeout.
     case silent
     /// Nobody listens at its address.
     case unreachable
@@ -62,6 +69,8 @@ package enum EndReason: String, Hashable, Sendable {
     case leaseEnded
     case kicked
     case roomClosed
+    /// The back end took the permission.
+    case notPermitted
 }
 
 /// Why a room does not let somebody in.
@@ -72,4 +81,10 @@ package enum RoomRefusal: Error, Hashable, Sendable {
     case alreadyJoined
     /// The room is over; a new instance may take its place.
     case closed
+    /// There is no session to resume.
+    case noSession
+    /// The back end has banned the user from the room for a time.
+    case banned
+    /// The back end has taken this permission from the user.
+    case notPermitted
 }

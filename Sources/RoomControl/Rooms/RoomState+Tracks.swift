@@ -1,5 +1,6 @@
 package import MediaContract
 package import MediaWire
+import RoomProtocol
 
 // Publishing, and who gets what: the second half of a room's rules.
 
@@ -14,9 +15,11 @@ extension RoomState {
             if plan.kind == .receiving {
                 leg.lines.append(Line(plan: line, pick: pick(index, of: line.kind, among: plan.picks)))
             } else if let format = line.formats.first {
-                let track = Track(
-                    id: TrackID(nextNumber()), publicID: newPublicID(line.kind), user: leg.user, leg: id,
-                    codec: format.codec)
+                let isFirst = !tracks.contains { $0.user == leg.user && $0.kind == line.kind }
+                var track = Track(
+                    id: TrackID(nextNumber()), publicID: newPublicID(line.kind), user: leg.user, carrier: .leg(id),
+                    codec: format.codec, mid: mids.take(line.kind))
+                track.isMaster = isFirst
                 tracks.append(track)
                 leg.lines.append(Line(plan: line, pick: .nothing, track: track.id))
                 let spec = TrackSpec(
@@ -44,7 +47,7 @@ extension RoomState {
         return .nothing
     }
 
-    private mutating func newPublicID(_ kind: MediaKind) -> String {
+    mutating func newPublicID(_ kind: MediaKind) -> String {
         let prefix = kind == .audio ? "a" : "v"
         return prefix + Base64URL.encode(random.bytes(12), padded: false).dropFirst()
     }
@@ -57,27 +60,43 @@ extension RoomState {
         }
     }
 
-    /// Takes the leg's tracks out of the room; the lines that had them wait again, and their legs become hungry.
-    mutating func unpublish(_ leg: LegID, hungry: inout Set<LegID>, effects: inout [RoomEffect]) {
-        let gone = tracks.filter { $0.leg == leg }
-        guard !gone.isEmpty else { return }
-        tracks.removeAll { $0.leg == leg }
+    /// Takes tracks of one user out of the room; the lines that had them wait again, and their legs become hungry.
+    mutating func unpublish(
+        _ isGone: (Track) -> Bool, hungry: inout Set<LegID>, effects: inout [RoomEffect]
+    ) {
+        let gone = tracks.filter(isGone)
+        guard let owner = gone.first?.user else { return }
+        tracks.removeAll(where: isGone)
         let ids = Set(gone.map(\.id))
         for listener in sorted(Set(legs.keys)) {
-            guard var state = legs[listener], state.kind == .receiving else { continue }
-            var lost = false
-            for index in state.lines.indices {
-                guard let feed = state.lines[index].feed, ids.contains(feed.track) else { continue }
-                state.lines[index].feed = nil
-                effects.append(.post(.unsubscribe(feed.subscription)))
+            if silence(ids, at: listener, isHeld: false, effects: &effects) { hungry.insert(listener) }
+        }
+        for track in gone { mids.giveBack(track.mid, track.kind) }
+        dropSubscriptions(to: gone.map(\.publicID))
+        let removed = TracksRemoved(tracks: gone.map { TrackReference($0.publicID) })
+        effects.append(.broadcast(.tracksRemoved(removed), except: members[owner]?.session?.link))
+        for track in gone { effects.append(.notice(.unpublished(user: track.user, track: track.publicID))) }
+    }
+
+    /// Ends what the leg gets of these tracks. `isHeld`: its lines wait for just these. True: it lost one.
+    mutating func silence(
+        _ ids: Set<TrackID>, at leg: LegID, isHeld: Bool, effects: inout [RoomEffect]
+    ) -> Bool {
+        guard var state = legs[leg], state.kind == .receiving else { return false }
+        var lost = false
+        for index in state.lines.indices {
+            if let held = state.lines[index].held, ids.contains(held) {
+                state.lines[index].held = nil
                 lost = true
             }
-            if lost {
-                legs[listener] = state
-                hungry.insert(listener)
-            }
+            guard let feed = state.lines[index].feed, ids.contains(feed.track) else { continue }
+            state.lines[index].feed = nil
+            if isHeld { state.lines[index].held = feed.track }
+            effects.append(.post(.unsubscribe(feed.subscription)))
+            lost = true
         }
-        for track in gone { effects.append(.notice(.unpublished(user: track.user, track: track.publicID))) }
+        if lost { legs[leg] = state }
+        return lost
     }
 
     mutating func feedAll(effects: inout [RoomEffect]) {
@@ -87,7 +106,7 @@ extension RoomState {
     /// Gives each waiting line of a receiving leg its track, if there is one.
     mutating func feed(_ id: LegID, effects: inout [RoomEffect]) {
         guard var leg = legs[id], leg.kind == .receiving else { return }
-        for index in leg.lines.indices where leg.lines[index].feed == nil {
+        for index in leg.lines.indices where leg.lines[index].feed == nil && leg.lines[index].held == nil {
             let line = leg.lines[index]
             guard let track = choice(for: line, of: leg.user, carried: leg.lines.compactMap { $0.feed?.track }),
                 let format = line.plan.formats.first(where: { $0.codec == track.codec }),
@@ -126,7 +145,9 @@ extension RoomState {
     /// the line had last goes before.
     private func choice(for line: Line, of user: String, carried: [TrackID]) -> Track? {
         func isPossible(_ track: Track) -> Bool {
-            track.kind == line.plan.kind && track.user != user && !carried.contains(track.id)
+            // What comes by signalling has no packets for legs yet.
+            track.leg != nil && !track.isMutedByServer
+                && track.kind == line.plan.kind && track.user != user && !carried.contains(track.id)
                 && line.plan.formats.contains { $0.codec == track.codec } && line.pick.accepts(track)
         }
         return line.lastUser.flatMap { last in tracks.first { $0.user == last && isPossible($0) } }

@@ -1,5 +1,6 @@
 package import MediaContract
 package import MediaWire
+import RoomProtocol
 
 /// Every rule of one life of a room: who is in it, through which parts, what they publish and hear, and when all that
 /// ends. It has no clock and no I/O: time comes in as an argument, and what follows from a call comes out as effects.
@@ -9,6 +10,8 @@ package import MediaWire
 package struct RoomState: Sendable {
     package let instance: RoomInstance
     package let settings: AppSettings
+    package let limits: RoomLimits
+    package let origin: RoomOrigin
     package private(set) var phase = Phase.fresh
 
     var members: [String: Member] = [:]
@@ -18,10 +21,19 @@ package struct RoomState: Sendable {
     var tracks: [Track] = []
     /// Kicked and not yet confirmed to be silent.
     var expelled: [String: Set<PeerID>] = [:]
+    /// Users who may not come in, and until when.
+    var bans: [String: MediaTime] = [:]
+    /// Custom messages that were sent lately, for users who come back.
+    var messageLog = MessageLog()
     /// When the room closes if nobody comes.
-    private(set) var closesAt: MediaTime?
+    var closesAt: MediaTime?
     /// No lease ends before.
     var leaseFloor = MediaTime.distantFuture
+    /// No session's time runs out before.
+    var sessionFloor = MediaTime.distantFuture
+    /// When the next ping goes to everybody.
+    var pingAt: MediaTime?
+    var mids = MidPool()
     var random: RandomSource
     private var lastNumber: UInt32 = 0
 
@@ -32,12 +44,25 @@ package struct RoomState: Sendable {
         case closed
     }
 
+    /// What made this life of the room.
+    package enum RoomOrigin: Hashable, Sendable {
+        case firstJoin
+        /// The server API: it waits longer for its first user.
+        case server
+    }
+
     /// A user of the room: present while any part of it lives.
     struct Member: Sendable {
         let user: String
         let peer: PeerID
         /// Counts up by arrival.
         let order: UInt32
+        let since: MediaTime
+        /// What the user gave at its join, for the others.
+        var userData = ""
+        /// What the server lets it do.
+        var granted: Set<Privilege> = [.publish, .subscribe]
+        var session: Session?
         var sending: LegID?
         var receiving: LegID?
 
@@ -46,7 +71,9 @@ package struct RoomState: Sendable {
             set { if kind == .sending { sending = newValue } else { receiving = newValue } }
         }
 
-        var hasParts: Bool { sending != nil || receiving != nil }
+        var hasParts: Bool { session != nil || sending != nil || receiving != nil }
+
+        var legs: [LegID] { [sending, receiving].compactMap { $0 } }
     }
 
     struct Leg: Sendable {
@@ -77,6 +104,8 @@ package struct RoomState: Sendable {
         var track: TrackID?
         /// What a receiving line gets.
         var feed: Feed?
+        /// A track that the server has muted: the line waits for it rather than taking another.
+        var held: TrackID?
         /// Whose track the line had last: preferred when that user publishes again.
         var lastUser: String?
         /// Under which a receiving line is sent to; drawn with its first track.
@@ -101,18 +130,45 @@ package struct RoomState: Sendable {
         /// knows which m-line it is for.
         let publicID: String
         let user: String
-        let leg: LegID
+        let carrier: Carrier
         let codec: Codec
+        /// Its `a=mid` at every subscriber from signalling.
+        let mid: String
+        /// The publisher's own name of it; signalling only.
+        var localID = ""
+        var tag = ""
+        var isMaster = true
+        /// As its publisher says.
+        var isMuted = false
+        /// Forwarding has stopped by the server's will.
+        var isMutedByServer = false
+        /// Layers of a simulcast track, the best first.
+        var profiles: [String] = []
         var hasStarted = false
 
         var kind: MediaKind { codec.kind }
+        var leg: LegID? { if case .leg(let id) = carrier { id } else { nil } }
     }
 
-    package init(instance: RoomInstance, settings: AppSettings, now: MediaTime, random: RandomSource) {
+    /// What brings a track's packets.
+    enum Carrier: Hashable, Sendable {
+        case leg(LegID)
+        /// The publishing connection of its user's session.
+        case session
+    }
+
+    package init(
+        instance: RoomInstance, settings: AppSettings, limits: RoomLimits = RoomLimits(),
+        origin: RoomOrigin = .firstJoin, now: MediaTime, random: RandomSource
+    ) {
         self.instance = instance
         self.settings = settings
+        self.limits = limits
+        self.origin = origin
         self.random = random
-        closesAt = settings.noAutoCloseRoom ? nil : now + settings.autoCloseTtl
+        if !settings.noAutoCloseRoom {
+            closesAt = now + (origin == .server ? settings.noEnterTtl : settings.autoCloseTtl)
+        }
     }
 }
 
@@ -123,25 +179,33 @@ extension RoomState {
 
     package var isClosed: Bool { phase == .closed }
 
+    package var userCount: Int { members.count }
+
     /// In order of arrival.
     package var users: [String] { members.values.sorted { $0.order < $1.order }.map(\.user) }
 
     /// The earliest time at which something becomes due, or a time before that.
     package var nextDeadline: MediaTime? {
         if isClosed { return nil }
-        let lease = leaseFloor == .distantFuture ? nil : leaseFloor
-        guard let closesAt else { return lease }
-        return min(closesAt, lease ?? closesAt)
+        let next = min(closesAt ?? .distantFuture, leaseFloor, sessionFloor, pingAt ?? .distantFuture)
+        return next == .distantFuture ? nil : next
     }
 
     /// Whether the user may add such a leg now. Call `settle` first.
-    package func admit(_ user: String, _ kind: LegKind) throws(RoomRefusal) {
+    package func admit(_ user: String, _ kind: LegKind, now: MediaTime) throws(RoomRefusal) {
+        try admit(user, now: now)
+        guard let member = members[user] else { return }
+        if settings.noAutoKickUser, member[kind] != nil { throw .alreadyJoined }
+        if !member.granted.contains(kind == .sending ? .publish : .subscribe) { throw .notPermitted }
+    }
+
+    /// Whether the user may be in the room at all.
+    func admit(_ user: String, now: MediaTime) throws(RoomRefusal) {
         if isClosed { throw .closed }
-        if let member = members[user] {
-            if settings.noAutoKickUser, member[kind] != nil { throw .alreadyJoined }
-        } else if settings.maxUsers > 0, members.count >= settings.maxUsers {
-            throw .full
-        }
+        if let until = bans[user], now < until { throw .banned }
+        guard members[user] == nil else { return }
+        if settings.maxUsers > 0, members.count >= settings.maxUsers { throw .full }
+        if members.count >= limits.usersPerRoom { throw .full }
     }
 }
 
@@ -153,17 +217,10 @@ extension RoomState {
         _ plan: LegPlan, id: LegID, of user: String, now: MediaTime, effects: inout [RoomEffect]
     ) throws(RoomRefusal) {
         settle(now, effects: &effects)
-        try admit(user, plan.kind)
-        phase = .open
-        closesAt = nil
-        var member: Member
-        if let present = members[user] {
-            member = present
-        } else {
-            member = Member(user: user, peer: PeerID(nextNumber()), order: lastNumber)
-            effects.append(.post(.addPeer(member.peer, isolation: isolation)))
-            effects.append(.notice(.joined(user: user)))
-        }
+        try admit(user, plan.kind, now: now)
+        var member = enter(user, now: now, effects: &effects)
+        if member.hasParts == false { announce(member, effects: &effects) }
+        members[user] = member
         var hungry: Set<LegID> = []
         if let old = member[plan.kind] {
             end(old, .replaced, hungry: &hungry, effects: &effects)
@@ -184,6 +241,7 @@ extension RoomState {
         legs[id] = leg
         member[plan.kind] = id
         members[user] = member
+        announceTracks(tracks.filter { $0.leg == id }, effects: &effects)
         if let leaseEnd = leg.leaseEnd { leaseFloor = min(leaseFloor, leaseEnd) }
         if plan.kind == .sending {
             feedAll(effects: &effects)
@@ -194,7 +252,7 @@ extension RoomState {
 
     /// A join did not come about: a room that nobody ever entered goes with it.
     package mutating func joinFailed(effects: inout [RoomEffect]) {
-        if phase == .fresh { finish(effects: &effects) }
+        if phase == .fresh, origin == .firstJoin { finish(.unused, effects: &effects) }
     }
 
     /// Ends a leg by its own wish. False: there is no such leg.
@@ -207,17 +265,16 @@ extension RoomState {
 
     /// Puts a user out. The peers that are returned have to be removed from the media plane and waited for, also
     /// those of an earlier kick that has not been confirmed; `nil`: no such user, and no such kick.
-    package mutating func kick(_ user: String, now: MediaTime, effects: inout [RoomEffect]) -> Set<PeerID>? {
+    package mutating func kick(
+        _ user: String, by kicker: String? = nil, now: MediaTime, effects: inout [RoomEffect]
+    ) -> Set<PeerID>? {
         settle(now, effects: &effects)
         guard !isClosed else { return nil }
         if let member = members[user] {
             expelled[user, default: []].insert(member.peer)
-            var hungry: Set<LegID> = []
-            for leg in [member.sending, member.receiving].compactMap({ $0 }) {
-                end(leg, .kicked, posting: false, hungry: &hungry, effects: &effects)
-            }
-            leave(user, .kicked, posting: false, now: now, effects: &effects)
-            for leg in sorted(hungry) { feed(leg, effects: &effects) }
+            effects.append(.notice(.kicked(user: user, by: kicker)))
+            let notice = DisconnectNotice(.kickedOut, "kicked out of the room", kickedID: kicker)
+            expel(user, .kicked, notice, posting: false, now: now, effects: &effects)
         }
         return expelled[user]
     }
@@ -228,34 +285,42 @@ extension RoomState {
         if expelled[user]?.isEmpty == true { expelled[user] = nil }
     }
 
-    /// Ends the room and everything in it.
-    package mutating func close(now: MediaTime, effects: inout [RoomEffect]) {
+    /// Ends the room and everything in it. Everybody is told the sentence.
+    package mutating func close(
+        _ reason: CloseReason = .deleted, _ sentence: String = "the room was closed", now: MediaTime,
+        effects: inout [RoomEffect]
+    ) {
         settle(now, effects: &effects)
         guard !isClosed else { return }
-        for user in users {
-            guard let member = members[user] else { continue }
-            var hungry: Set<LegID> = []
-            for leg in [member.sending, member.receiving].compactMap({ $0 }) {
-                end(leg, .roomClosed, posting: false, hungry: &hungry, effects: &effects)
-            }
-            leave(user, .roomClosed, now: now, effects: &effects)
+        // Nobody needs to hear of the others any more.
+        let all = members.values.sorted { $0.order < $1.order }
+        for member in all {
+            guard let link = members[member.user]?.session?.link else { continue }
+            members[member.user]?.session?.link = nil
+            effects.append(.release(link, .out(DisconnectNotice(.roomClosed, sentence))))
         }
-        finish(effects: &effects)
+        for member in all { expel(member.user, .roomClosed, nil, posting: true, now: now, effects: &effects) }
+        finish(reason, effects: &effects)
     }
 
     /// Does what has become due, in the order of times.
     package mutating func settle(_ now: MediaTime, effects: inout [RoomEffect]) {
         while !isClosed {
             if leaseFloor <= now { findLeaseFloor() }
-            let lease = leaseFloor
-            if let closesAt, closesAt <= now, closesAt <= lease {
-                finish(effects: &effects)
-            } else if lease <= now {
-                let ended = legs.filter { $0.value.leaseEnd == lease }.sorted { $0.value.order < $1.value.order }
-                for (id, _) in ended { drop(id, .leaseEnded, now: lease, effects: &effects) }
+            if sessionFloor <= now { findSessionFloor() }
+            let next = min(closesAt ?? .distantFuture, leaseFloor, sessionFloor, pingAt ?? .distantFuture)
+            guard next <= now, next != .distantFuture else { return }
+            if closesAt == next {
+                finish(phase == .fresh ? .unused : .empty, effects: &effects)
+            } else if leaseFloor == next {
+                let ended = legs.filter { $0.value.leaseEnd == next }.sorted { $0.value.order < $1.value.order }
+                for (id, _) in ended { drop(id, .leaseEnded, now: next, effects: &effects) }
                 findLeaseFloor()
+            } else if sessionFloor == next {
+                endSilentSessions(at: next, effects: &effects)
+                findSessionFloor()
             } else {
-                return
+                ping(due: next, now: now, effects: &effects)
             }
         }
     }
@@ -269,13 +334,39 @@ extension RoomState {
         return instance.number(lastNumber)
     }
 
+    /// The member of that name, made if it is not there; nobody is told yet.
+    mutating func enter(_ user: String, now: MediaTime, effects: inout [RoomEffect]) -> Member {
+        phase = .open
+        closesAt = nil
+        if let present = members[user] { return present }
+        let member = Member(user: user, peer: PeerID(nextNumber()), order: lastNumber, since: now)
+        effects.append(.post(.addPeer(member.peer, isolation: isolation)))
+        effects.append(.notice(.joined(user: user)))
+        return member
+    }
+
     /// Ends a leg and, if it was its user's last part, the user's presence.
     mutating func drop(_ id: LegID, _ reason: EndReason, now: MediaTime, effects: inout [RoomEffect]) {
         guard let leg = legs[id] else { return }
-        let isLast = members[leg.user].map { $0.sending == nil || $0.receiving == nil } ?? true
+        let member = members[leg.user]
+        let isLast = member.map { $0.session == nil && $0.legs.count < 2 } ?? true
         var hungry: Set<LegID> = []
         end(id, reason, posting: !isLast, hungry: &hungry, effects: &effects)
         if isLast { leave(leg.user, reason, now: now, effects: &effects) }
+        for leg in sorted(hungry) { feed(leg, effects: &effects) }
+    }
+
+    /// Ends every part of a user. `posting`: whether the media plane is told here; a kick does that itself, to wait.
+    private mutating func expel(
+        _ user: String, _ reason: EndReason, _ notice: DisconnectNotice?, posting: Bool, now: MediaTime,
+        effects: inout [RoomEffect]
+    ) {
+        guard let member = members[user] else { return }
+        var hungry: Set<LegID> = []
+        if let link = member.session?.link, let notice { effects.append(.release(link, .out(notice))) }
+        endSession(of: user, hungry: &hungry, effects: &effects)
+        for leg in member.legs { end(leg, reason, posting: false, hungry: &hungry, effects: &effects) }
+        leave(user, reason, posting: posting, now: now, effects: &effects)
         for leg in sorted(hungry) { feed(leg, effects: &effects) }
     }
 
@@ -287,7 +378,7 @@ extension RoomState {
     ) {
         guard let leg = legs.removeValue(forKey: id) else { return }
         members[leg.user]?[leg.kind] = nil
-        if leg.kind == .sending { unpublish(id, hungry: &hungry, effects: &effects) }
+        if leg.kind == .sending { unpublish({ $0.leg == id }, hungry: &hungry, effects: &effects) }
         hungry.remove(id)
         for transport in leg.transports {
             legOfTransport[transport.id] = nil
@@ -296,21 +387,27 @@ extension RoomState {
         effects.append(.notice(.legEnded(user: leg.user, leg.kind, reason)))
     }
 
-    private mutating func leave(
+    mutating func leave(
         _ user: String, _ reason: EndReason, posting: Bool = true, now: MediaTime, effects: inout [RoomEffect]
     ) {
         guard let member = members.removeValue(forKey: user) else { return }
         if posting { effects.append(.post(.removePeer(member.peer, ticket: RemovalTicket(nextNumber())))) }
+        effects.append(.broadcast(.playerLeft(PlayerReference(user)), except: member.session?.link))
         effects.append(.notice(.left(user: user, reason)))
-        if members.isEmpty, !settings.noAutoCloseRoom { closesAt = now + settings.autoCloseTtl }
+        if members.isEmpty {
+            pingAt = nil
+            if !settings.noAutoCloseRoom { closesAt = now + settings.autoCloseTtl }
+        }
     }
 
-    private mutating func finish(effects: inout [RoomEffect]) {
+    private mutating func finish(_ reason: CloseReason, effects: inout [RoomEffect]) {
         phase = .closed
         closesAt = nil
+        pingAt = nil
         leaseFloor = .distantFuture
+        sessionFloor = .distantFuture
         expelled = [:]
-        effects.append(.notice(.closed(.empty)))
+        effects.append(.notice(.closed(reason)))
         effects.append(.closed)
     }
 

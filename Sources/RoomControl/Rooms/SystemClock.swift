@@ -11,6 +11,7 @@ extension RoomClock {
                 return MediaTime(nanoseconds: seconds &* 1_000_000_000 &+ attoseconds / 1_000_000_000)
             },
             unixTime: { Int64(Date.now.timeIntervalSince1970) },
+            unixMilliseconds: { Int64(Date.now.timeIntervalSince1970 * 1000) },
             schedule: { time, body in
                 let task = Task {
                     do {

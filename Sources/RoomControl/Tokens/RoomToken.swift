@@ -82,13 +82,16 @@ package enum TokenError: Error, Hashable, Sendable {
     /// The service's code: 10002 for an expired token, 10001 for any other that does not follow the rules.
     package var code: Int { self == .expired ? 10002 : 10001 }
 
-    package var message: String {
+    package var message: String { message("room") }
+
+    /// - Parameter kind: which token it is.
+    func message(_ kind: String) -> String {
         switch self {
-        case .malformed(let reason): "room token is malformed: \(reason)"
-        case .unknownKey: "room token is signed with an unknown access key"
-        case .wrongSignature: "room token has a wrong signature"
-        case .unknownApp: "room token names an app that its access key does not own"
-        case .expired: "room token has expired"
+        case .malformed(let reason): "\(kind) token is malformed: \(reason)"
+        case .unknownKey: "\(kind) token is signed with an unknown access key"
+        case .wrongSignature: "\(kind) token has a wrong signature"
+        case .unknownApp: "\(kind) token names an app that its access key does not own"
+        case .expired: "\(kind) token has expired"
         }
     }
 }

@@ -30,6 +30,9 @@ package final class ManualClock: Sendable {
         RoomClock(
             now: { self.now },
             unixTime: { self.state.withLock { $0.unixTime + $0.now.nanoseconds / 1_000_000_000 } },
+            unixMilliseconds: {
+                self.state.withLock { $0.unixTime * 1000 + $0.now.nanoseconds / 1_000_000 }
+            },
             schedule: { time, body in
                 let number = self.state.withLock { state in
                     state.lastNumber += 1

@@ -1,0 +1,78 @@
+import MediaWire
+import WebTransport
+
+// Readers of values that are texts: names, secrets, paths, URLs.
+
+extension ValueReader {
+    /// A value that has no default; if it is written, it must be right.
+    static func optional<Written>(_ reader: ValueReader<Written>) -> ValueReader where T == Written? {
+        ValueReader { (value) throws(ValueComplaint) in try reader.read(value) }
+    }
+}
+
+extension ValueReader where T == String {
+    /// A name of an app or a key: what tokens and paths can carry.
+    static func name(upTo limit: Int) -> ValueReader {
+        ValueReader { (value) throws(ValueComplaint) in
+            let text = try value.single()
+            guard (1...limit).contains(text.utf8.count), text.utf8.allSatisfy(Numbers.isNameByte) else {
+                throw ValueComplaint("\"\(text)\" is not a name; use 1 to \(limit) of A-Z, a-z, 0-9, - and _")
+            }
+            return text
+        }
+    }
+
+    /// Never part of a message: it is the secret.
+    static let secret = ValueReader { (value) throws(ValueComplaint) in
+        let text = try value.single()
+        guard (8...256).contains(text.utf8.count), text.utf8.allSatisfy({ (33...126).contains($0) }) else {
+            throw ValueComplaint("not usable as a secret; give 8 to 256 visible ASCII characters")
+        }
+        return text
+    }
+
+    /// The path of a file or a folder.
+    static let path = ValueReader { (value) throws(ValueComplaint) in
+        let text = try value.single()
+        guard (1...4096).contains(text.utf8.count), text.utf8.allSatisfy({ $0 >= 32 && $0 != 127 }) else {
+            throw ValueComplaint("not usable as a path; give 1 to 4096 characters, no control characters")
+        }
+        return text
+    }
+
+    /// An absolute URL. Without `pathAllowed` it ends with host and port, and is read without a slash at its end.
+    static func url(schemes: [String], pathAllowed: Bool) -> ValueReader {
+        ValueReader { (value) throws(ValueComplaint) in
+            let text = try value.single()
+            let wanted =
+                "write \(schemes.joined(separator: " or "))://HOST"
+                + (pathAllowed ? "/PATH" : " or with :PORT, and no path")
+            let url: WebURL
+            do { url = try WebURL(text) } catch { throw ValueComplaint("\"\(text)\" is not such a URL; \(wanted)") }
+            guard schemes.contains(url.scheme), text.utf8.count <= 2048, !text.contains("#"),
+                url.host.utf8.allSatisfy({ Numbers.isNameByte($0) || $0 == 46 || $0 == 58 })
+            else { throw ValueComplaint("\"\(text)\" is not such a URL; \(wanted)") }
+            guard !pathAllowed else { return text }
+            guard url.target == "/" else { throw ValueComplaint("\"\(text)\" has a path; \(wanted)") }
+            return text.hasSuffix("/") ? String(text.dropLast()) : text
+        }
+    }
+}
+
+extension ValueReader where T == NodeConfiguration.CertificateChoice? {
+    static let certificate = ValueReader { (value) throws(ValueComplaint) in
+        let text = try ValueReader<String>.path.read(value)
+        return text == NodeConfiguration.CertificateChoice.selfSignedName ? .selfSigned : .file(text)
+    }
+}
+
+extension ValueReader where T == Codec {
+    static let videoCodec = ValueReader { (value) throws(ValueComplaint) in
+        let text = try value.single()
+        guard let codec = Codec(name: text), codec.kind == .video else {
+            let names = Codec.allCases.filter { $0.kind == .video }.map(\.name).joined(separator: ", ")
+            throw ValueComplaint("\"\(text)\" is none of \(names)")
+        }
+        return codec
+    }
+}

@@ -1,0 +1,98 @@
+package import MediaWire
+package import RoomProtocol
+
+/// What a client's publish offer says about its transport and about the tracks that it publishes.
+package struct PublishOffer: Sendable {
+    package var transport: RemoteTransport
+    /// In the order of the request.
+    package var tracks: [Track]
+
+    /// The client's end of the one transport that all sections share (RFC 9143).
+    package struct RemoteTransport: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
+        /// SHA-256 of the certificate that the client will show in DTLS: 32 bytes (RFC 8122, section 5).
+        package var fingerprint: [UInt8]
+        package var iceUfrag: String
+        /// A secret of client and node; an ICE-lite agent has no use for it.
+        package var icePassword: String
+
+        /// The fingerprint as signalling writes it.
+        package var dtlsFingerprint: DTLSParameters.Fingerprint {
+            let pairs = fingerprint.map { byte in
+                (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+            }
+            return DTLSParameters.Fingerprint(algorithm: "sha-256", value: pairs.joined(separator: ":"))
+        }
+
+        package var description: String { "\(iceUfrag), sha-256 \(dtlsFingerprint.value)" }
+        package var customMirror: Mirror {
+            Mirror(self, children: ["fingerprint": dtlsFingerprint.value, "iceUfrag": iceUfrag])
+        }
+    }
+
+    /// A track and its section.
+    package struct Track: Hashable, Sendable {
+        package var localID: String
+        package var localMid: String
+        package var kind: MediaKind
+        /// The place of its section in the offer.
+        package var section: Int
+        package var streams: Streams
+        /// Of its first SSRC; `nil`: none was declared.
+        package var cname: String?
+        /// The codecs of the section by payload type, as far as Parlor knows them.
+        package var codecs: [UInt8: Codec]
+    }
+
+    /// How the node knows the RTP streams of a track.
+    package enum Streams: Hashable, Sendable {
+        /// By declared SSRCs, from the smallest picture to the largest; without simulcast it is one.
+        case ssrcs([Encoding])
+        /// By the RTP stream id in their packets (RFC 8852), from the smallest picture to the largest.
+        case rids([String])
+
+        package var count: Int {
+            switch self {
+            case .ssrcs(let encodings): encodings.count
+            case .rids(let names): names.count
+            }
+        }
+    }
+
+    /// One RTP stream with the one that repairs it.
+    package struct Encoding: Hashable, Sendable {
+        package var ssrc: UInt32
+        /// Of the retransmission stream (RFC 4588); `nil`: there is none.
+        package var rtx: UInt32?
+
+        package init(ssrc: UInt32, rtx: UInt32? = nil) {
+            self.ssrc = ssrc
+            self.rtx = rtx
+        }
+    }
+
+    /// More tracks in one request are refused.
+    package static let maximumTracks = 64
+    /// Layers of one track: low, medium and high.
+    package static let maximumLayers = 3
+    /// The longest `localid`, in bytes; a browser's is a UUID of 36.
+    package static let longestLocalID = 256
+}
+
+extension PublishOffer {
+    /// Checks that each track's section has the codec under the number that the client's capabilities named: the client
+    /// answers its own offer from these.
+    ///
+    /// - Throws: 10054, for the first track where it is not so.
+    package func check(against profile: ClientMediaProfile) throws(NegotiationError) {
+        for track in tracks {
+            let wanted = track.kind == .audio ? profile.audio : profile.video
+            guard track.codecs[wanted.payloadType] == wanted.codec else {
+                throw NegotiationError(
+                    .codecMissing,
+                    reason:
+                        "the section \(excerpt(track.localMid)) has no \(wanted.codec.name) under payload type"
+                        + " \(wanted.payloadType), as the client's capabilities had")
+            }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+import MediaWire
+import RoomProtocol
+
+/// The custom messages of a room's last seconds, for users who come back: bounded in number, bytes and age.
+struct MessageLog: Sendable {
+    private struct Entry: Sendable {
+        let message: RoomMessage
+        /// `nil`: everybody.
+        let targets: Set<String>?
+        let time: MediaTime
+    }
+
+    private var entries: [Entry] = []
+    private var bytes = 0
+    /// The serial of the last message.
+    private(set) var serial = 0
+
+    mutating func nextSerial() -> Int {
+        serial += 1
+        return serial
+    }
+
+    mutating func keep(
+        _ message: RoomMessage, targets: Set<String>?, now: MediaTime, age: MediaDuration, limits: RoomLimits
+    ) {
+        entries.append(Entry(message: message, targets: targets, time: now))
+        bytes += MessageLog.size(message)
+        var old = 0
+        while old < entries.count - 1,
+            entries.count - old > limits.replayMessages || bytes > limits.replayBytes || entries[old].time + age < now
+        {
+            bytes -= MessageLog.size(entries[old].message)
+            old += 1
+        }
+        entries.removeFirst(old)
+    }
+
+    /// What the user has not seen, in order.
+    func missed(by user: String, after serial: Int) -> [RoomMessage] {
+        entries.filter { entry in
+            entry.message.serial > serial && entry.message.playerID != user
+                && (entry.targets?.contains(user) ?? true)
+        }
+        .map(\.message)
+    }
+
+    private static func size(_ message: RoomMessage) -> Int { message.text.utf8.count + message.messageID.utf8.count }
+}

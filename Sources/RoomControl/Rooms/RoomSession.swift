@@ -1,0 +1,98 @@
+import MediaWire
+package import RoomProtocol
+
+/// One signalling connection, counted up by the node and never used twice.
+package struct LinkID: Hashable, Sendable {
+    package let rawValue: UInt64
+    package init(_ rawValue: UInt64) { self.rawValue = rawValue }
+}
+
+/// How a room lets go of a connection.
+package enum LinkEnd: Hashable, Sendable {
+    /// The user is out, and is told why.
+    case out(DisconnectNotice)
+    /// By its own wish.
+    case left
+    /// Another connection resumed the session.
+    case resumedElsewhere
+    /// Nothing came for the user timeout.
+    case silent
+}
+
+/// A user that comes in by signalling, as its token and `auth` say.
+package struct SessionEntry: Sendable {
+    package var user: String
+    package var permission: RoomToken.Permission
+    package var privileges: Set<Privilege>
+    package var userData: String
+    /// What the client can send and receive, if it said so; without, it has no media.
+    package var profile: ClientMediaProfile?
+    /// It takes tracks of other codecs than the room's.
+    package var isMulticodec: Bool
+
+    package init(
+        user: String, permission: RoomToken.Permission = .user, privileges: Set<Privilege> = [.publish, .subscribe],
+        userData: String = "", profile: ClientMediaProfile? = nil, isMulticodec: Bool = false
+    ) {
+        self.user = user
+        self.permission = permission
+        self.privileges = privileges
+        self.userData = userData
+        self.profile = profile
+        self.isMulticodec = isMulticodec
+    }
+}
+
+/// What a user who is in learns: the room as it is now.
+package struct SessionGrant: Sendable {
+    package var reconnectToken: Int
+    package var players: [PlayerInfo]
+    package var tracks: [TrackInfo]
+    package var ownPublications: [String] = []
+    package var ownSubscriptions: [String] = []
+    package var capabilities: RTPCapabilities?
+    /// Missed while away.
+    package var messages: [RoomMessage] = []
+}
+
+extension RoomState {
+    /// The signalling part of a member.
+    struct Session: Sendable {
+        /// `nil` while its socket is lost.
+        var link: LinkID?
+        let reconnectToken: Int
+        var lastHeard: MediaTime
+        /// The others were told.
+        var isReconnecting = false
+        var permission: RoomToken.Permission
+        /// What the user wants to do now.
+        var privileges: Set<Privilege>
+        /// Messages from here on are the session's.
+        let joinSerial: Int
+        var profile: ClientMediaProfile?
+        let isMulticodec: Bool
+        var messageRate: RateMeter
+        var publishing: PublishConnection?
+        var subscribing: SubscribeConnection?
+    }
+
+    struct PublishConnection: Sendable {
+        let id: String
+        var credentials: ICECredentials
+        let offer: PublishOffer
+    }
+
+    struct SubscribeConnection: Sendable {
+        let id: String
+        var credentials: ICECredentials
+        /// By the track's public id.
+        var subscriptions: [String: SessionSubscription] = [:]
+    }
+
+    struct SessionSubscription: Sendable {
+        let ssrc: UInt32
+        /// 0: none.
+        let rtxSSRC: UInt32
+        var profile: SubscribeProfile
+    }
+}

@@ -1,0 +1,184 @@
+import MediaContract
+package import MediaWire
+package import RoomProtocol
+
+// What a session publishes, and what it subscribes to. The media of it comes with its transport; here is who may, what
+// is announced, and under which numbers.
+
+/// A connection that a session was given: what its answer needs.
+package struct ConnectionGrant: Sendable {
+    package var id: String
+    package var credentials: ICECredentials
+}
+
+extension RoomState {
+    /// pubpc: a new publishing connection; an earlier one goes with its tracks.
+    package mutating func openPublishing(
+        _ user: String, link: LinkID, offer: PublishOffer, tracks: [PublishedTrack], now: MediaTime,
+        effects: inout [RoomEffect]
+    ) throws(Refused) -> (ConnectionGrant, [PublishedTrackResult]) {
+        settle(now, effects: &effects)
+        _ = try publisher(user, link: link, offer)
+        try check(tracks, of: user, replacing: true)
+        closePublishing(of: user, effects: &effects)
+        let connection = PublishConnection(
+            id: newConnectionID(), credentials: ICECredentials(using: &random), offer: offer)
+        members[user]?.session?.publishing = connection
+        let results = add(tracks, of: user, offer: offer, effects: &effects)
+        return (ConnectionGrant(id: connection.id, credentials: connection.credentials), results)
+    }
+
+    /// pub-tracks: more tracks on the same connection.
+    package mutating func addTracks(
+        _ user: String, link: LinkID, offer: PublishOffer, tracks: [PublishedTrack], now: MediaTime,
+        effects: inout [RoomEffect]
+    ) throws(Refused) -> [PublishedTrackResult] {
+        settle(now, effects: &effects)
+        guard try publisher(user, link: link, offer).publishing != nil else {
+            throw Refused(.publishConnectionGone, "there is no publishing connection; start one with pubpc")
+        }
+        try check(tracks, of: user, replacing: false)
+        return add(tracks, of: user, offer: offer, effects: &effects)
+    }
+
+    /// unpub-tracks. Those that are not the session's are refused; the others go all the same.
+    package mutating func removeTracks(
+        _ user: String, link: LinkID, ids: [String], now: MediaTime, effects: inout [RoomEffect]
+    ) throws(Refused) -> (removed: [String], refused: Refused?) {
+        settle(now, effects: &effects)
+        _ = try session(of: user, link: link)
+        let wanted = Set(ids)
+        let own = Set(tracks.filter { $0.user == user && $0.carrier == .session }.map(\.publicID)).intersection(wanted)
+        var hungry: Set<LegID> = []
+        unpublish({ own.contains($0.publicID) }, hungry: &hungry, effects: &effects)
+        for leg in sorted(hungry) { feed(leg, effects: &effects) }
+        let strange = ids.first { !own.contains($0) }
+        return (
+            ids.filter(own.contains),
+            strange.map { Refused(.publishNotExist, "you do not publish a track \(RoomState.quoted($0))") }
+        )
+    }
+
+    /// pubpc-close.
+    package mutating func closePublishing(
+        _ user: String, link: LinkID, id: String, now: MediaTime, effects: inout [RoomEffect]
+    ) throws(Refused) {
+        settle(now, effects: &effects)
+        guard try session(of: user, link: link).publishing?.id == id else {
+            throw Refused(.publishConnectionGone, "there is no publishing connection \(RoomState.quoted(id))")
+        }
+        closePublishing(of: user, effects: &effects)
+    }
+
+    /// pubpc-restart: new ICE credentials; everything else stays.
+    package mutating func restartPublishing(
+        _ user: String, link: LinkID, id: String, now: MediaTime, effects: inout [RoomEffect]
+    ) throws(Refused) -> ConnectionGrant {
+        settle(now, effects: &effects)
+        guard try session(of: user, link: link).publishing?.id == id else {
+            throw Refused(.publishConnectionGone, "there is no publishing connection \(RoomState.quoted(id))")
+        }
+        let credentials = ICECredentials(using: &random)
+        members[user]?.session?.publishing?.credentials = credentials
+        return ConnectionGrant(id: id, credentials: credentials)
+    }
+
+    /// mute-tracks: changes of the publisher's own mute state are told to the others.
+    package mutating func mute(
+        _ user: String, link: LinkID, _ mutes: [TrackMute], now: MediaTime, effects: inout [RoomEffect]
+    ) throws(Refused) {
+        settle(now, effects: &effects)
+        _ = try session(of: user, link: link)
+        var changes: [TrackMute] = []
+        var strange: String?
+        for mute in mutes {
+            guard let index = tracks.firstIndex(where: { $0.publicID == mute.trackID && $0.user == user }) else {
+                strange = strange ?? mute.trackID
+                continue
+            }
+            let before = tracks[index].info.muted
+            tracks[index].isMuted = mute.muted
+            guard tracks[index].info.muted != before else { continue }
+            changes.append(mute)
+            effects.append(.notice(.muted(user: user, track: mute.trackID, mute.muted, byServer: false)))
+        }
+        if !changes.isEmpty { effects.append(.broadcast(.tracksMuted(MuteTracks(tracks: changes)), except: link)) }
+        if let strange {
+            throw Refused(.publishNotExist, "you do not publish a track \(RoomState.quoted(strange))")
+        }
+    }
+
+    // MARK: The parts of it
+
+    private func publisher(_ user: String, link: LinkID, _ offer: PublishOffer) throws(Refused) -> Session {
+        let session = try session(of: user, link: link)
+        guard session.privileges.contains(.publish) else {
+            throw Refused(.noPermission, "publishing needs the privilege \"publish\", which this session does not have")
+        }
+        guard let profile = session.profile else {
+            throw Refused(.mediaNotSupported, "auth carried no capsdp, so this session has no media")
+        }
+        do { try offer.check(against: profile) } catch { throw error.refused }
+        return session
+    }
+
+    private func check(_ wanted: [PublishedTrack], of user: String, replacing: Bool) throws(Refused) {
+        if wanted.isEmpty { throw Refused(.publishEmpty, "there is no track to publish: tracks is empty") }
+        let own = tracks.filter { $0.user == user }
+        let kept = replacing ? own.filter { $0.carrier != .session } : own
+        if kept.count + wanted.count > limits.tracksPerUser {
+            throw Refused(.tooManyOperations, "a user publishes at most \(limits.tracksPerUser) tracks at once")
+        }
+        for track in wanted {
+            if track.localID.isEmpty || track.localID.utf8.count > limits.tagBytes {
+                throw Refused(.invalidParameter, "localid has 1 to \(limits.tagBytes) bytes")
+            }
+            if (track.tag ?? "").utf8.count > limits.tagBytes {
+                throw Refused(.invalidParameter, "a tag has at most \(limits.tagBytes) bytes")
+            }
+            if kept.contains(where: { $0.carrier == .session && $0.localID == track.localID }) {
+                throw Refused(
+                    .publishAlreadyExists, "the track with localid \(RoomState.quoted(track.localID)) is published already")
+            }
+        }
+    }
+
+    private mutating func add(
+        _ wanted: [PublishedTrack], of user: String, offer: PublishOffer, effects: inout [RoomEffect]
+    ) -> [PublishedTrackResult] {
+        var results: [PublishedTrackResult] = []
+        var added: [Track] = []
+        for plan in wanted {
+            let kind: MediaKind = plan.kind == .audio ? .audio : .video
+            let isFirst = !tracks.contains { $0.user == user && $0.kind == kind }
+            var track = Track(
+                id: TrackID(nextNumber()), publicID: newPublicID(kind), user: user, carrier: .session,
+                codec: kind == .audio ? .opus : settings.videoCodec, mid: mids.take(kind), localID: plan.localID,
+                tag: plan.tag ?? "", isMaster: plan.master ?? isFirst)
+            let layers = offer.tracks.first { $0.localID == plan.localID }?.streams.count ?? 1
+            if layers > 1 { track.profiles = layers > 2 ? ["high", "medium", "low"] : ["high", "low"] }
+            tracks.append(track)
+            added.append(track)
+            results.append(PublishedTrackResult(localID: plan.localID, trackID: track.publicID))
+            effects.append(.notice(.published(user: user, track: track.publicID, track.codec, tag: track.tag)))
+        }
+        announceTracks(added, effects: &effects)
+        return results
+    }
+
+    mutating func closePublishing(of user: String, effects: inout [RoomEffect]) {
+        guard members[user]?.session?.publishing != nil else { return }
+        var hungry: Set<LegID> = []
+        unpublish({ $0.user == user && $0.carrier == .session }, hungry: &hungry, effects: &effects)
+        members[user]?.session?.publishing = nil
+        for leg in sorted(hungry) { feed(leg, effects: &effects) }
+    }
+
+    mutating func newConnectionID() -> String { Base64URL.encode(random.bytes(12), padded: false) }
+
+    /// What a client sent, for a sentence: short, and on one line.
+    static func quoted(_ text: String) -> String {
+        let short = text.unicodeScalars.prefix(64).map { $0.value < 0x20 || $0.value == 0x7F ? "?" : String($0) }
+        return "\"" + short.joined() + (text.unicodeScalars.count > 64 ? "…\"" : "\"")
+    }
+}

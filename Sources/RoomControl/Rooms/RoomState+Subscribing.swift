@@ -1,0 +1,168 @@
+import MediaContract
+package import MediaWire
+package import RoomProtocol
+
+extension RoomState {
+    /// subpc: a new subscribing connection; an earlier one is replaced.
+    package mutating func openSubscribing(
+        _ user: String, link: LinkID, wanted: [WantedTrack], now: MediaTime, effects: inout [RoomEffect]
+    ) throws(Refused) -> (ConnectionGrant, [SubscribedTrackResult]) {
+        settle(now, effects: &effects)
+        _ = try subscriber(user, link: link)
+        try check(wanted)
+        let connection = SubscribeConnection(id: newConnectionID(), credentials: ICECredentials(using: &random))
+        members[user]?.session?.subscribing = connection
+        let results = wanted.map { subscribe(user, $0) }
+        return (ConnectionGrant(id: connection.id, credentials: connection.credentials), results)
+    }
+
+    /// sub-tracks: more tracks on the same connection.
+    package mutating func subscribeTracks(
+        _ user: String, link: LinkID, wanted: [WantedTrack], now: MediaTime, effects: inout [RoomEffect]
+    ) throws(Refused) -> [SubscribedTrackResult] {
+        settle(now, effects: &effects)
+        let session = try subscriber(user, link: link)
+        // Clients ask for nothing when they have everything already.
+        if wanted.isEmpty { return [] }
+        guard session.subscribing != nil else {
+            throw Refused(.subscribeConnectionGone, "there is no subscribing connection; start one with subpc")
+        }
+        try check(wanted)
+        return wanted.map { subscribe(user, $0) }
+    }
+
+    /// unsub-tracks. What was not subscribed is no mistake: the track may have gone meanwhile.
+    package mutating func unsubscribeTracks(
+        _ user: String, link: LinkID, ids: [String], now: MediaTime, effects: inout [RoomEffect]
+    ) throws(Refused) -> [String] {
+        settle(now, effects: &effects)
+        guard let connection = try session(of: user, link: link).subscribing else {
+            throw Refused(.subscribeConnectionGone, "there is no subscribing connection")
+        }
+        for id in ids { members[user]?.session?.subscribing?.subscriptions[id] = nil }
+        return ids.filter { connection.subscriptions[$0] != nil }
+    }
+
+    /// subpc-close.
+    package mutating func closeSubscribing(
+        _ user: String, link: LinkID, id: String, now: MediaTime, effects: inout [RoomEffect]
+    ) throws(Refused) {
+        settle(now, effects: &effects)
+        guard try session(of: user, link: link).subscribing?.id == id else {
+            throw Refused(.subscribeConnectionGone, "there is no subscribing connection \(RoomState.quoted(id))")
+        }
+        members[user]?.session?.subscribing = nil
+    }
+
+    /// subpc-restart: new ICE credentials; everything else stays.
+    package mutating func restartSubscribing(
+        _ user: String, link: LinkID, id: String, now: MediaTime, effects: inout [RoomEffect]
+    ) throws(Refused) -> ConnectionGrant {
+        settle(now, effects: &effects)
+        guard try session(of: user, link: link).subscribing?.id == id else {
+            throw Refused(.subscribeConnectionGone, "there is no subscribing connection \(RoomState.quoted(id))")
+        }
+        let credentials = ICECredentials(using: &random)
+        members[user]?.session?.subscribing?.credentials = credentials
+        return ConnectionGrant(id: id, credentials: credentials)
+    }
+
+    /// set-sub-profile: a wish for another layer. It is kept; the layer itself changes when the media does.
+    package mutating func setProfiles(
+        _ user: String, link: LinkID, _ wanted: [WantedTrack], now: MediaTime, effects: inout [RoomEffect]
+    ) throws(Refused) {
+        settle(now, effects: &effects)
+        guard let connection = try session(of: user, link: link).subscribing else {
+            throw Refused(.subscribeConnectionGone, "there is no subscribing connection")
+        }
+        try check(wanted)
+        for track in wanted {
+            guard connection.subscriptions[track.trackID] != nil else {
+                throw Refused(.subscribeNotExist, "track \(RoomState.quoted(track.trackID)) is not subscribed")
+            }
+            members[user]?.session?.subscribing?.subscriptions[track.trackID]?.profile = RoomState.profile(track)
+        }
+    }
+
+    // MARK: The parts of it
+
+    private func subscriber(_ user: String, link: LinkID) throws(Refused) -> Session {
+        let session = try session(of: user, link: link)
+        guard session.privileges.contains(.subscribe) else {
+            throw Refused(
+                .noPermission, "subscribing needs the privilege \"subscribe\", which this session does not have")
+        }
+        guard session.profile != nil else {
+            throw Refused(.mediaNotSupported, "auth carried no capsdp, so this session has no media")
+        }
+        return session
+    }
+
+    private func check(_ wanted: [WantedTrack]) throws(Refused) {
+        let most = limits.usersPerRoom
+        if wanted.count > most { throw Refused(.tooManyOperations, "at most \(most) tracks in one request") }
+        for track in wanted {
+            if let profile = track.profile, SubscribeProfile(rawValue: profile) == nil {
+                throw Refused(
+                    .invalidParameter, "profile is high, medium or low, not \(RoomState.quoted(profile))")
+            }
+        }
+    }
+
+    private static func profile(_ track: WantedTrack) -> SubscribeProfile {
+        track.profile.flatMap(SubscribeProfile.init) ?? .high
+    }
+
+    private mutating func subscribe(_ user: String, _ wanted: WantedTrack) -> SubscribedTrackResult {
+        guard let session = members[user]?.session, let connection = session.subscribing,
+            let track = tracks.first(where: { $0.publicID == wanted.trackID })
+        else {
+            return SubscribedTrackResult(
+                trackID: wanted.trackID, Refused(.subscribeNotExist, "there is no such track in the room"))
+        }
+        if track.user == user {
+            return SubscribedTrackResult(
+                trackID: wanted.trackID, Refused(.subscribeOwn, "a user cannot subscribe to its own track"))
+        }
+        let own = session.profile?.rtpCapabilities.codecs.first { Codec(name: $0.name) == track.codec }
+        let extra = session.isMulticodec ? session.profile?.codec(for: track.codec) : nil
+        guard let codec = own ?? extra else {
+            return SubscribedTrackResult(
+                trackID: wanted.trackID,
+                Refused(.mediaNotSupported, "the track is \(track.codec.name), which this session does not take"))
+        }
+        var subscription =
+            connection.subscriptions[track.publicID]
+            ?? newSubscription(beside: connection, hasRTX: codec.sendRtxPayloadType != nil)
+        if wanted.profile != nil { subscription.profile = RoomState.profile(wanted) }
+        members[user]?.session?.subscribing?.subscriptions[track.publicID] = subscription
+        return SubscribedTrackResult(
+            trackID: track.publicID, mid: track.mid, muted: track.info.muted,
+            rtpParameters: SubscribedRTP(
+                encodings: [.init(ssrc: subscription.ssrc, rtx: subscription.rtxSSRC)],
+                // One name for one publisher: its audio and video belong together.
+                rtcp: .init(cname: "c\(track.user)"), msid: track.user, codec: own == nil ? extra : nil))
+    }
+
+    private mutating func newSubscription(
+        beside connection: SubscribeConnection, hasRTX: Bool
+    ) -> SessionSubscription {
+        var taken = Set(connection.subscriptions.values.flatMap { [$0.ssrc, $0.rtxSSRC] })
+        return SessionSubscription(
+            ssrc: newSSRC(&taken), rtxSSRC: hasRTX ? newSSRC(&taken) : 0, profile: .high)
+    }
+
+    private mutating func newSSRC(_ taken: inout Set<UInt32>) -> UInt32 {
+        while true {
+            let ssrc = UInt32(truncatingIfNeeded: random.next())
+            if ssrc != 0, taken.insert(ssrc).inserted { return ssrc }
+        }
+    }
+
+    /// Tracks that are gone are nobody's subscriptions.
+    mutating func dropSubscriptions(to ids: [String]) {
+        for (user, member) in members where member.session?.subscribing?.subscriptions.isEmpty == false {
+            for id in ids { members[user]?.session?.subscribing?.subscriptions[id] = nil }
+        }
+    }
+}
