@@ -45,8 +45,8 @@ package struct NodeServices: Sendable {
     ///   - counters: what is counted at the doors; the caller feeds it the rooms' notices.
     ///   - onDrained: called when a drain's deadline has come: the node shall end.
     package init(
-        apps: AppDirectory, directory: RoomDirectory, environment: RoomEnvironment, settings: Settings,
-        admission: Admission = Admission(), counters: NodeCounters = NodeCounters(),
+        apps: AppDirectory, directory: RoomDirectory, savedRooms: SavedRooms, environment: RoomEnvironment,
+        settings: Settings, admission: Admission = Admission(), counters: NodeCounters = NodeCounters(),
         onDrained: @escaping @Sendable () async -> Void = {}
     ) {
         var router = Router(counters: counters)
@@ -72,6 +72,9 @@ package struct NodeServices: Sendable {
             log: settings.log
         ).add(to: &router)
         ServerRoutes(gate: gate, directory: directory).add(to: &router)
+        RoomRoutes(
+            gate: gate, directory: directory, saved: savedRooms, admission: admission, log: settings.log
+        ).add(to: &router)
         JobRoutes(gate: gate).add(to: &router)
         MetricsRoute(
             plane: environment.plane, directory: directory, counters: counters, admission: admission,

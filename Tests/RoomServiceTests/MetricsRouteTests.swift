@@ -5,8 +5,8 @@ import Testing
 import WebTransport
 
 @Suite struct MetricsRouteTests {
-    @Test func everyFigureAndEveryDropHasALine() async {
-        let node = ServiceFixture()
+    @Test func everyFigureAndEveryDropHasALine() async throws {
+        let node = try ServiceFixture()
         var snapshot = MediaSnapshot(time: .zero)
         snapshot.packetsIn = 12
         snapshot.bytesOut = 3456
@@ -27,8 +27,8 @@ import WebTransport
         }
     }
 
-    @Test func aWorkerThatIsSilentIsLeftOut() async {
-        let answer = await ServiceFixture().send("GET", "/metrics")
+    @Test func aWorkerThatIsSilentIsLeftOut() async throws {
+        let answer = try await ServiceFixture().send("GET", "/metrics")
         #expect(answer.status == 200)
         #expect(!answer.text.contains("worker="))
         #expect(answer.text.contains("# TYPE parlor_dropped_total counter"))

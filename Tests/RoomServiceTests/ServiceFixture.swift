@@ -14,29 +14,37 @@ struct ServiceFixture: Sendable {
     let directory: RoomDirectory
     let services: NodeServices
     let apps: AppDirectory
+    let store: AppStore
+    let saved: SavedRooms
+    let admission = Admission()
     static let key = AccessKey(id: "devkey", secret: "devsecret")
     static let theirKey = AccessKey(id: "theirkey", secret: "theirsecret")
 
     init(
         ports: ClosedRange<UInt16> = 8000...8499, plainLegs: Bool = true, workers: Int = 1, appsPerKey: Int = 1000,
-        change: (inout AppSettings) -> Void = { _ in }
-    ) {
+        store: AppStore? = nil, change: (inout AppSettings) -> Void = { _ in }
+    ) throws {
         var settings = AppSettings()
         change(&settings)
         plane = RecordingMediaPlane(workers: workers, ports: ports)
-        apps = AppDirectory(
+        let store = try store ?? AppStore.inMemory()
+        let saved = try SavedRooms(store: store)
+        (self.store, self.saved) = (store, saved)
+        apps = try AppDirectory(
             apps: [
                 App(id: "demo", accessKey: "devkey", settings: settings), App(id: "theirs", accessKey: "theirkey"),
-            ], keys: [Self.key, Self.theirKey], defaults: settings, appsPerKey: appsPerKey)
-        let environment = RoomEnvironment(plane: plane, clock: clock.clock)
+            ], keys: [Self.key, Self.theirKey], store: store, defaults: settings, appsPerKey: appsPerKey)
+        let environment = RoomEnvironment(plane: plane, clock: clock.clock) { key, _, notice in
+            saved.observe(key, notice)
+        }
         directory = RoomDirectory(environment: environment)
         let loopback = TransportAddress(ipv4: 0x7F00_0001, port: 0)
         services = NodeServices(
-            apps: apps, directory: directory, environment: environment,
+            apps: apps, directory: directory, savedRooms: saved, environment: environment,
             settings: NodeServices.Settings(
                 plainLegs: PlainLegSettings(
                     areAllowed: plainLegs, announced: [loopback], ownPorts: [7900...7901, ports]),
-                isTrustedProxy: { $0.host == "10.0.0.1" }))
+                isTrustedProxy: { $0.host == "10.0.0.1" }), admission: admission)
     }
 
     func token(

@@ -27,6 +27,8 @@ package final class Node: Sendable {
     private let server: HTTPServer
     private let reports: Task<Void, Never>
     private let notices: Task<Void, Never>
+    private let savedRooms: SavedRooms
+    private let opening: Task<Void, Never>
 
     /// Requests under way get this long when the node stops.
     private static let grace = Duration.milliseconds(300)
@@ -44,6 +46,8 @@ package final class Node: Sendable {
         let configuration = loaded.configuration
         // What can be wrong in a file comes before threads and ports.
         let tls = try Node.tls(loaded)
+        let (apps, savedRooms) = try Node.apps(loaded)
+        self.savedRooms = savedRooms
         let descriptors = OpenFileLimit.raise()
         let addresses = NodeAddresses(configuration.media, machine: machine)
         let engine: Engine
@@ -67,6 +71,7 @@ package final class Node: Sendable {
                 firstPort: configuration.media.port)
         ) { room, _, notice in
             counters.observed(notice)
+            savedRooms.observe(room, notice)
             if logsRooms, let line = RoomLog.line(room, notice) { log(line) }
         }
         directory = RoomDirectory(environment: environment)
@@ -93,8 +98,9 @@ package final class Node: Sendable {
         settings.signalling.frameBytes = configuration.limits.signallingFrame
         // The server's tasks keep the services; the services must not keep the server.
         settings.serverCounters = { [weak server] in server?.counters }
+        settings.log = log
         let services = NodeServices(
-            apps: Node.apps(configuration), directory: directory, environment: environment, settings: settings,
+            apps: apps, directory: directory, savedRooms: savedRooms, environment: environment, settings: settings,
             admission: admission, counters: counters, onDrained: onDrained)
 
         do throws(StartFailure) {
@@ -117,16 +123,22 @@ package final class Node: Sendable {
         notices = Task { [stream = engine.notices] in
             for await notice in stream { log("\(notice)") }
         }
-        server.start(answering: { await services.answer($0) })
+        // Clients wait in the kernel until the rooms of the last run are there.
+        opening = Task { [directory] in
+            await savedRooms.restore(apps, in: directory)
+            server.start(answering: { await services.answer($0) })
+        }
     }
 
     /// Ends the node in order: newcomers are refused, rooms closed, their signalling clients and plain legs told so, then come the
     /// connections and at last the workers. At most about a second and a half.
     package func stop() async {
         admission.stop()
+        await opening.value
         await directory.closeAll()
         await server.stop(grace: Node.grace)
         engine.stop()
+        savedRooms.forgetEnded()
         await reports.value
         notices.cancel()
     }
@@ -150,21 +162,35 @@ package final class Node: Sendable {
         }
     }
 
-    private static func apps(_ configuration: NodeConfiguration) -> AppDirectory {
+    /// The apps and rooms of the configuration and of earlier runs.
+    private static func apps(_ loaded: ConfigurationLoader.Loaded) throws(StartFailure) -> (AppDirectory, SavedRooms) {
+        let configuration = loaded.configuration
         let plain = configuration.media.plain
+        var defaults = AppSettings()
+        defaults.legLease = MediaDuration(plain.lease)
+        defaults.legTimeout = MediaDuration(plain.silence)
         let apps = configuration.apps.map { app in
-            var settings = AppSettings()
+            var settings = defaults
             settings.maxUsers = app.settings.maxUsers ?? 0
             settings.noAutoKickUser = app.settings.noAutoKickUser
             settings.noAutoCreateRoom = app.settings.noAutoCreateRoom
             settings.noAutoCloseRoom = app.settings.noAutoCloseRoom
             settings.autoCloseTtl = MediaDuration(app.settings.autoCloseTtl)
-            settings.legLease = MediaDuration(plain.lease)
-            settings.legTimeout = MediaDuration(plain.silence)
             return App(id: app.id, accessKey: app.accessKey, settings: settings)
         }
         let keys = configuration.apps.map { AccessKey(id: $0.accessKey, secret: $0.secret) }
-        return AppDirectory(apps: apps, keys: keys)
+        do throws(StoreError) {
+            let store: AppStore
+            if let folder = configuration.dataDir {
+                store = try AppStore.open(directory: folder)
+            } else {
+                store = try AppStore.inMemory()
+            }
+            return (
+                try AppDirectory(apps: apps, keys: keys, store: store, defaults: defaults),
+                try SavedRooms(store: store)
+            )
+        } catch { throw StartFailure(description: "\(error.message) (\(place("dataDir", loaded)))") }
     }
 
     // MARK: Words
