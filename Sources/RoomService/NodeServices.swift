@@ -16,6 +16,8 @@ package struct NodeServices: Sendable {
         package var signalling = SignallingSettings()
         /// The HTTP server's own counts, for the metrics.
         package var serverCounters: @Sendable () -> HTTPServerCounters? = { nil }
+        /// Takes a line for whoever runs the node.
+        package var log: @Sendable (String) -> Void = { _ in }
 
         package init(
             plainLegs: PlainLegSettings = PlainLegSettings(),
@@ -43,8 +45,8 @@ package struct NodeServices: Sendable {
     ///   - counters: what is counted at the doors.
     ///   - onDrained: called when a drain's deadline has come: the node shall end.
     package init(
-        apps: AppDirectory, directory: RoomDirectory, environment: RoomEnvironment, settings: Settings,
-        admission: Admission = Admission(), counters: NodeCounters = NodeCounters(),
+        apps: AppDirectory, directory: RoomDirectory, savedRooms: SavedRooms, environment: RoomEnvironment,
+        settings: Settings, admission: Admission = Admission(), counters: NodeCounters = NodeCounters(),
         onDrained: @escaping @Sendable () async -> Void = {}
     ) {
         var router = Router(counters: counters)
@@ -64,7 +66,16 @@ package struct NodeServices: Sendable {
                 clientAddress: ClientAddress(isTrustedProxy: settings.isTrustedProxy)),
             counters: counters, settings: settings.signalling)
         signalling.add(to: &router)
-        ServerRoutes(apps: apps, directory: directory, clock: environment.clock).add(to: &router)
+        let gate = ServerGate(apps: apps, clock: environment.clock)
+        AppRoutes(
+            gate: gate, closeRooms: { await directory.closeAll(app: $0, .deleted, "the app was deleted") },
+            log: settings.log
+        ).add(to: &router)
+        ServerRoutes(gate: gate, directory: directory).add(to: &router)
+        RoomRoutes(
+            gate: gate, directory: directory, saved: savedRooms, admission: admission, log: settings.log
+        ).add(to: &router)
+        JobRoutes(gate: gate).add(to: &router)
         MetricsRoute(
             environment: environment, directory: directory, counters: counters, admission: admission,
             server: settings.serverCounters

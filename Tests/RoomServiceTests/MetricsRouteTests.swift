@@ -16,8 +16,8 @@ import WebTransport
         return metrics
     }
 
-    @Test func everyFigureAndEveryDropHasALine() async {
-        let node = ServiceFixture()
+    @Test func everyFigureAndEveryDropHasALine() async throws {
+        let node = try ServiceFixture()
         var snapshot = MediaSnapshot(time: .zero)
         snapshot.packetsIn = 12
         snapshot.bytesOut = 3456
@@ -37,8 +37,8 @@ import WebTransport
         #expect(metrics.types["parlor_http_connections"] == nil)
     }
 
-    @Test func aWorkerThatIsSilentIsDown() async {
-        let metrics = await metrics(ServiceFixture(workers: 2))
+    @Test func aWorkerThatIsSilentIsDown() async throws {
+        let metrics = await metrics(try ServiceFixture(workers: 2))
         #expect(metrics["parlor_worker_up", ["worker": "0"]] == 0)
         #expect(metrics["parlor_worker_up", ["worker": "1"]] == 0)
         #expect(!metrics.values.keys.contains { $0.name == "parlor_packets_in_total" })
@@ -46,7 +46,7 @@ import WebTransport
     }
 
     @Test func roomsUsersAndJoinsByTheirCode() async throws {
-        let node = ServiceFixture()
+        let node = try ServiceFixture()
         let cam = try await node.leg("/whip", as: "cam")
         _ = try await node.leg("/whep", as: "cam")
         _ = try await node.leg("/whip", as: "other", room: "second")
@@ -69,8 +69,8 @@ import WebTransport
     }
 
     /// Whatever clients send, no label holds it.
-    @Test func requestsCountByRouteNeverByPath() async {
-        let node = ServiceFixture()
+    @Test func requestsCountByRouteNeverByPath() async throws {
+        let node = try ServiceFixture()
         _ = await node.send("GET", "/whip/secret-name")
         _ = await node.send("GET", "/v3/apps/secret-name/rooms")
         _ = await node.server("GET", "/v3/apps/demo/rooms")
@@ -98,8 +98,8 @@ import WebTransport
         #expect(count("/metrics", "GET", "2xx") == 1)
     }
 
-    @Test func signallingCountsByTypeAndDirection() async {
-        let node = ServiceFixture()
+    @Test func signallingCountsByTypeAndDirection() async throws {
+        let node = try ServiceFixture()
         node.counters.connectionOpened()
         node.counters.connectionOpened()
         node.counters.connectionClosed()
@@ -130,12 +130,12 @@ import WebTransport
         #expect(metrics["parlor_joins_total", ["door": "signalling", "code": "77"]] == nil)
     }
 
-    @Test func theServersCountsByReason() async {
+    @Test func theServersCountsByReason() async throws {
         var server = HTTPServerCounters()
         server.connections = 3
         server.slowReaders = 2
         server.tlsFailures = 5
-        let metrics = await metrics(ServiceFixture(server: server))
+        let metrics = await metrics(try ServiceFixture(server: server))
         #expect(metrics["parlor_http_connections"] == 3)
         #expect(metrics["parlor_http_dropped_total", ["reason": "slow_reader"]] == 2)
         #expect(metrics["parlor_http_dropped_total", ["reason": "tls_failure"]] == 5)

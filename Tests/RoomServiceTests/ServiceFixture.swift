@@ -14,11 +14,15 @@ struct ServiceFixture: Sendable {
     let plane: RecordingMediaPlane
     let directory: RoomDirectory
     let services: NodeServices
+    let apps: AppDirectory
+    let store: AppStore
+    let saved: SavedRooms
     let admission = Admission()
     let counters = NodeCounters()
     /// How often a drain's deadline came.
     let deadlines = Deadlines()
     static let key = AccessKey(id: "devkey", secret: "devsecret")
+    static let theirKey = AccessKey(id: "theirkey", secret: "theirsecret")
 
     final class Deadlines: Sendable {
         private let number = Atomic<Int>(0)
@@ -27,18 +31,23 @@ struct ServiceFixture: Sendable {
     }
 
     init(
-        ports: ClosedRange<UInt16> = 8000...8499, plainLegs: Bool = true, workers: Int = 1,
-        operatorKey: String? = "devkey", server: HTTPServerCounters? = nil,
+        ports: ClosedRange<UInt16> = 8000...8499, plainLegs: Bool = true, workers: Int = 1, appsPerKey: Int = 1000,
+        operatorKey: String? = "devkey", server: HTTPServerCounters? = nil, store: AppStore? = nil,
         change: (inout AppSettings) -> Void = { _ in }
-    ) {
+    ) throws {
         var settings = AppSettings()
         change(&settings)
         plane = RecordingMediaPlane(workers: workers, ports: ports)
-        let apps = AppDirectory(
+        let store = try store ?? AppStore.inMemory()
+        let saved = try SavedRooms(store: store)
+        (self.store, self.saved) = (store, saved)
+        apps = try AppDirectory(
             apps: [
                 App(id: "demo", accessKey: "devkey", settings: settings), App(id: "theirs", accessKey: "theirkey"),
-            ], keys: [Self.key, AccessKey(id: "theirkey", secret: "theirsecret")])
-        let environment = RoomEnvironment(plane: plane, clock: clock.clock)
+            ], keys: [Self.key, Self.theirKey], store: store, defaults: settings, appsPerKey: appsPerKey)
+        let environment = RoomEnvironment(plane: plane, clock: clock.clock) { key, _, notice in
+            saved.observe(key, notice)
+        }
         directory = RoomDirectory(environment: environment)
         let loopback = TransportAddress(ipv4: 0x7F00_0001, port: 0)
         var nodeSettings = NodeServices.Settings(
@@ -48,8 +57,8 @@ struct ServiceFixture: Sendable {
         nodeSettings.operatorKey = operatorKey
         nodeSettings.serverCounters = { server }
         services = NodeServices(
-            apps: apps, directory: directory, environment: environment, settings: nodeSettings, admission: admission,
-            counters: counters, onDrained: { [deadlines] in deadlines.come() })
+            apps: apps, directory: directory, savedRooms: saved, environment: environment, settings: nodeSettings,
+            admission: admission, counters: counters, onDrained: { [deadlines] in deadlines.come() })
     }
 
     func token(

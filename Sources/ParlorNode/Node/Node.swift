@@ -28,6 +28,8 @@ package final class Node: Sendable {
     private let server: HTTPServer
     private let reports: Task<Void, Never>
     private let notices: Task<Void, Never>
+    private let savedRooms: SavedRooms
+    private let opening: Task<Void, Never>
 
     /// Longer than a node runs; clients do not look at it (RFC 8827, section 6.5), but some libraries do.
     private static let certificateDays = 3650
@@ -52,6 +54,8 @@ package final class Node: Sendable {
         guard let certificate = Certificate.selfSigned(commonName: "parlor", days: Node.certificateDays) else {
             throw StartFailure(description: "no certificate for DTLS could be made")
         }
+        let (apps, savedRooms) = try Node.apps(loaded)
+        self.savedRooms = savedRooms
         let descriptors = OpenFileLimit.raise()
         let addresses = NodeAddresses(configuration.media, machine: machine)
         let engine: Engine
@@ -72,6 +76,7 @@ package final class Node: Sendable {
                 fingerprint: certificate.fingerprint, announced: addresses.announced,
                 firstPort: configuration.media.port)
         ) { room, _, notice in
+            savedRooms.observe(room, notice)
             if logsRooms, let line = RoomLog.line(room, notice) { roomLog.post(line) }
         }
         directory = RoomDirectory(environment: environment)
@@ -98,8 +103,9 @@ package final class Node: Sendable {
         settings.signalling.frameBytes = configuration.limits.signallingFrame
         // The server's tasks keep the services; the services must not keep the server.
         settings.serverCounters = { [weak server] in server?.counters }
+        settings.log = log
         let services = NodeServices(
-            apps: Node.apps(configuration), directory: directory, environment: environment, settings: settings,
+            apps: apps, directory: directory, savedRooms: savedRooms, environment: environment, settings: settings,
             admission: admission, counters: counters, onDrained: onDrained)
 
         do throws(StartFailure) {
@@ -122,16 +128,22 @@ package final class Node: Sendable {
         notices = Task { [stream = engine.notices] in
             for await notice in stream { log("\(notice)") }
         }
-        server.start(answering: { await services.answer($0) })
+        // Clients wait in the kernel until the rooms of the last run are there.
+        opening = Task { [directory] in
+            await savedRooms.restore(apps, in: directory)
+            server.start(answering: { await services.answer($0) })
+        }
     }
 
     /// Ends the node in order: newcomers are refused, rooms closed, their signalling clients and plain legs told so, then come the
     /// connections and at last the workers. At most about a second and a half.
     package func stop() async {
         admission.stop()
+        await opening.value
         await directory.closeAll()
         await server.stop(grace: Node.grace)
         engine.stop()
+        savedRooms.forgetEnded()
         await reports.value
         notices.cancel()
         await roomLog.flush()
@@ -156,10 +168,15 @@ package final class Node: Sendable {
         }
     }
 
-    private static func apps(_ configuration: NodeConfiguration) -> AppDirectory {
+    /// The apps and rooms of the configuration and of earlier runs.
+    private static func apps(_ loaded: ConfigurationLoader.Loaded) throws(StartFailure) -> (AppDirectory, SavedRooms) {
+        let configuration = loaded.configuration
         let plain = configuration.media.plain
+        var defaults = AppSettings()
+        defaults.legLease = MediaDuration(plain.lease)
+        defaults.legTimeout = MediaDuration(plain.silence)
         let apps = configuration.apps.map { app in
-            var settings = AppSettings()
+            var settings = defaults
             settings.maxUsers = app.settings.maxUsers ?? 0
             settings.noAutoKickUser = app.settings.noAutoKickUser
             settings.noAutoCreateRoom = app.settings.noAutoCreateRoom
@@ -168,12 +185,21 @@ package final class Node: Sendable {
             settings.noEnterTtl = MediaDuration(app.settings.noEnterTtl)
             settings.userTimeout = MediaDuration(app.settings.userTimeout)
             settings.videoCodec = app.settings.videoCodec
-            settings.legLease = MediaDuration(plain.lease)
-            settings.legTimeout = MediaDuration(plain.silence)
             return App(id: app.id, accessKey: app.accessKey, settings: settings)
         }
         let keys = configuration.apps.map { AccessKey(id: $0.accessKey, secret: $0.secret) }
-        return AppDirectory(apps: apps, keys: keys)
+        do throws(StoreError) {
+            let store: AppStore
+            if let folder = configuration.dataDir {
+                store = try AppStore.open(directory: folder)
+            } else {
+                store = try AppStore.inMemory()
+            }
+            return (
+                try AppDirectory(apps: apps, keys: keys, store: store, defaults: defaults),
+                try SavedRooms(store: store)
+            )
+        } catch { throw StartFailure(description: "\(error.message) (\(place("dataDir", loaded)))") }
     }
 
     // MARK: Words
