@@ -12,7 +12,9 @@ package struct ClientAddress: Sendable {
 
     /// Whether a proxy sent it whose word counts.
     package func isFromTrustedProxy(_ request: HTTPRequest) -> Bool {
-        guard let peer = TransportAddress(host: request.peerHost, port: request.peerPort)?.unmapped else { return false }
+        guard let peer = TransportAddress(host: request.peerHost, port: request.peerPort)?.unmapped else {
+            return false
+        }
         return isTrustedProxy(peer)
     }
 

@@ -21,7 +21,8 @@ import Testing
 
     init() {
         let environment = RoomEnvironment(
-            plane: plane, clock: clock.clock, random: .seeded(42), observe: { [notices] in notices.add($0, $1) })
+            plane: plane, clock: clock.clock, random: .seeded(42),
+            observe: { [notices] key, _, notice in notices.add(key, notice) })
         directory = RoomDirectory(environment: environment)
         endpoint = JoinEndpoint(
             apps: AppDirectory(apps: [App(id: "a", accessKey: "k")], keys: [Self.key]), directory: directory,

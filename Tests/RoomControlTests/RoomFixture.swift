@@ -1,6 +1,7 @@
 import MediaContract
 import MediaWire
 import RoomControl
+import RoomProtocol
 import RoomTestKit
 import Testing
 
@@ -12,6 +13,9 @@ struct RoomFixture {
     var notices: [RoomNotice] = []
     var commands: [MediaCommand] = []
     var isClosed = false
+    /// What each connection of the room has got.
+    var inbox: [LinkID: [Notification]] = [:]
+    var released: [(link: LinkID, end: LinkEnd)] = []
     private var random = RandomSource.seeded(1)
     private var lastSocket: UInt64 = 2
 
@@ -27,6 +31,12 @@ struct RoomFixture {
                 commands.append(command)
                 plane.apply(command)
             case .notice(let notice): notices.append(notice)
+            case .send(let link, let notification): inbox[link]?.append(notification)
+            case .broadcast(let notification, let excepted):
+                for link in inbox.keys where link != excepted { inbox[link]?.append(notification) }
+            case .release(let link, let end):
+                released.append((link, end))
+                inbox[link] = nil
             case .closed: isClosed = true
             }
         }

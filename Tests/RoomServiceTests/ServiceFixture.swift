@@ -4,6 +4,7 @@ import MediaWire
 import RoomControl
 import RoomService
 import RoomTestKit
+import Synchronization
 import Testing
 import WebTransport
 
@@ -14,37 +15,64 @@ struct ServiceFixture: Sendable {
     let directory: RoomDirectory
     let services: NodeServices
     let apps: AppDirectory
-    let store: AppStore
     let saved: SavedRooms
     let admission = Admission()
+    let counters = NodeCounters()
+    /// How often a drain's deadline came.
+    let deadlines = Deadlines()
     static let key = AccessKey(id: "devkey", secret: "devsecret")
     static let theirKey = AccessKey(id: "theirkey", secret: "theirsecret")
 
+    final class Deadlines: Sendable {
+        private let number = Atomic<Int>(0)
+        var count: Int { number.load(ordering: .relaxed) }
+        func come() { number.add(1, ordering: .relaxed) }
+    }
+
     init(
-        ports: ClosedRange<UInt16> = 8000...8499, plainLegs: Bool = true, workers: Int = 1, appsPerKey: Int = 1000,
-        store: AppStore? = nil, change: (inout AppSettings) -> Void = { _ in }
-    ) throws {
+        ports: ClosedRange<UInt16> = 8000...8499, plainLegs: Bool = true, workers: Int = 1,
+        operatorKey: String? = "devkey", server: HTTPServerCounters? = nil, appsPerKey: Int = 1000,
+        stored: (apps: AppDirectory, rooms: SavedRooms)? = nil, change: (inout AppSettings) -> Void = { _ in }
+    ) {
         var settings = AppSettings()
         change(&settings)
         plane = RecordingMediaPlane(workers: workers, ports: ports)
-        let store = try store ?? AppStore.inMemory()
-        let saved = try SavedRooms(store: store)
-        (self.store, self.saved) = (store, saved)
-        apps = try AppDirectory(
-            apps: [
-                App(id: "demo", accessKey: "devkey", settings: settings), App(id: "theirs", accessKey: "theirkey"),
-            ], keys: [Self.key, Self.theirKey], store: store, defaults: settings, appsPerKey: appsPerKey)
+        let saved = stored?.rooms ?? SavedRooms()
+        self.saved = saved
+        apps =
+            stored?.apps
+            ?? AppDirectory(
+                apps: Self.configured(settings), keys: [Self.key, Self.theirKey], defaults: settings,
+                appsPerKey: appsPerKey)
         let environment = RoomEnvironment(plane: plane, clock: clock.clock) { key, _, notice in
             saved.observe(key, notice)
         }
         directory = RoomDirectory(environment: environment)
         let loopback = TransportAddress(ipv4: 0x7F00_0001, port: 0)
+        var nodeSettings = NodeServices.Settings(
+            plainLegs: PlainLegSettings(
+                areAllowed: plainLegs, announced: [loopback], ownPorts: [7900...7901, ports]),
+            isTrustedProxy: { $0.host == "10.0.0.1" })
+        nodeSettings.operatorKey = operatorKey
+        nodeSettings.serverCounters = { server }
         services = NodeServices(
-            apps: apps, directory: directory, savedRooms: saved, environment: environment,
-            settings: NodeServices.Settings(
-                plainLegs: PlainLegSettings(
-                    areAllowed: plainLegs, announced: [loopback], ownPorts: [7900...7901, ports]),
-                isTrustedProxy: { $0.host == "10.0.0.1" }), admission: admission)
+            apps: apps, directory: directory, savedRooms: saved, environment: environment, settings: nodeSettings,
+            admission: admission, counters: counters, onDrained: { [deadlines] in deadlines.come() })
+    }
+
+    /// A node whose apps and rooms outlive it in a store; another one over the same store is its next run.
+    static func with(_ store: AppStore, change: (inout AppSettings) -> Void = { _ in }) throws -> ServiceFixture {
+        var settings = AppSettings()
+        change(&settings)
+        let apps = try AppDirectory(
+            apps: configured(settings), keys: [key, theirKey], store: store, defaults: settings)
+        return ServiceFixture(stored: (apps, try SavedRooms(store: store)))
+    }
+
+    private static func configured(_ settings: AppSettings) -> [App] {
+        [
+            App(id: "demo", accessKey: "devkey", settings: settings), App(id: "theirs", accessKey: "theirkey"),
+        ]
     }
 
     func token(

@@ -266,6 +266,8 @@ final class RoomWorld {
             switch effect {
             case .post(let command): post(command, hall)
             case .notice(let notice): note(notice, hall)
+            // Nobody here comes by signalling.
+            case .send, .broadcast, .release: break
             case .closed:
                 roomsClosed += 1
                 modelViolations += hall.model.violations

@@ -2,7 +2,7 @@ extension Command {
     /// In the order of `parlor --help`.
     static let all: [Command] = [
         ServeCommand.command, TokenCommand.command, ServerAPICommands.rooms, ServerAPICommands.users,
-        ServerAPICommands.kick,
+        ServerAPICommands.kick, DrainCommand.command,
         SDPCommands.publish, SDPCommands.play, VersionCommand.command,
     ]
 }

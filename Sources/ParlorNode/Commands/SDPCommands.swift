@@ -15,8 +15,7 @@ enum SDPCommands {
         OptionSpec("gst", nil, "A GStreamer pipeline rather than an FFmpeg line."),
         OptionSpec("ttl", "TIME", "Life of the token, which also ends the leg with DELETE (default: 3600)."),
         OptionSpec("json", nil, "Print JSON: command, location, token, sdp."),
-        SigningIdentity.urlOption,
-    ]
+    ] + SigningIdentity.nodeOptions
 
     static let publish = Command(
         spec: CommandSpec(
@@ -148,7 +147,7 @@ enum SDPCommands {
         if let file { context.console.note("# The description is in \(file). It holds keys.") }
         context.console.note("# To end the leg:")
         context.console.note(
-            "#   curl -X DELETE -H "
+            "#   curl \(context.arguments.has("insecure") ? "-k " : "")-X DELETE -H "
                 + ToolCommand.quoted("Authorization: Bearer \(result.token)") + " "
                 + ToolCommand.quoted(result.location))
     }

@@ -56,7 +56,8 @@ struct ConfigurationCheck {
             if plain.contains(port) {
                 let key = blame(key, "media.plain.portRange")
                 problems.append(
-                    problem(key, "\(name)'s port \(port) is among the plain legs' ports \(text(plain)); move one of them"))
+                    problem(
+                        key, "\(name)'s port \(port) is among the plain legs' ports \(text(plain)); move one of them"))
             }
         }
         if doors.count == 2, doors[0].address.port == doors[1].address.port,

@@ -4,9 +4,15 @@ import WebTransport
 // Readers of values that are texts: names, secrets, paths, URLs.
 
 extension ValueReader {
-    /// A value that has no default; if it is written, it must be right.
+    /// A value that has no default; if it is written, it must be right. `none` takes back what an earlier layer said.
     static func optional<Written>(_ reader: ValueReader<Written>) -> ValueReader where T == Written? {
-        ValueReader { (value) throws(ValueComplaint) in try reader.read(value) }
+        ValueReader { (value) throws(ValueComplaint) in
+            if case .text("none", let quoted) = value {
+                guard !quoted else { throw ValueComplaint("\"none\" is not usable here; none without quotes takes it back") }
+                return nil
+            }
+            return try reader.read(value)
+        }
     }
 }
 
@@ -59,7 +65,7 @@ extension ValueReader where T == String {
     }
 }
 
-extension ValueReader where T == NodeConfiguration.CertificateChoice? {
+extension ValueReader where T == NodeConfiguration.CertificateChoice {
     static let certificate = ValueReader { (value) throws(ValueComplaint) in
         let text = try ValueReader<String>.path.read(value)
         return text == NodeConfiguration.CertificateChoice.selfSignedName ? .selfSigned : .file(text)

@@ -30,6 +30,9 @@ package final class Node: Sendable {
     private let savedRooms: SavedRooms
     private let opening: Task<Void, Never>
 
+    /// Longer than a node runs; clients do not look at it (RFC 8827, section 6.5), but some libraries do.
+    private static let certificateDays = 3650
+
     /// Requests under way get this long when the node stops.
     private static let grace = Duration.milliseconds(300)
 
@@ -48,6 +51,10 @@ package final class Node: Sendable {
         let tls = try Node.tls(loaded)
         let (apps, savedRooms) = try Node.apps(loaded)
         self.savedRooms = savedRooms
+        // What the node shows in DTLS; signalling tells its fingerprint, so a new one at each start is as good as an old one.
+        guard let certificate = Certificate.selfSigned(commonName: "parlor", days: Node.certificateDays) else {
+            throw StartFailure(description: "no certificate for DTLS could be made")
+        }
         let descriptors = OpenFileLimit.raise()
         let addresses = NodeAddresses(configuration.media, machine: machine)
         let engine: Engine
@@ -60,17 +67,12 @@ package final class Node: Sendable {
         let admission = Admission()
         self.admission = admission
         let logsRooms = configuration.log.rooms
-        guard let certificate = Certificate.selfSigned(commonName: "parlor", days: 3650) else {
-            engine.stop()
-            throw StartFailure(description: "the node cannot make its DTLS certificate")
-        }
         let environment = RoomEnvironment(
             plane: engine, limits: RoomLimits(configuration.limits),
             connections: ConnectionSettings(
                 fingerprint: certificate.fingerprint, announced: addresses.announced,
                 firstPort: configuration.media.port)
         ) { room, _, notice in
-            counters.observed(notice)
             savedRooms.observe(room, notice)
             if logsRooms, let line = RoomLog.line(room, notice) { log(line) }
         }
@@ -176,6 +178,9 @@ package final class Node: Sendable {
             settings.noAutoCreateRoom = app.settings.noAutoCreateRoom
             settings.noAutoCloseRoom = app.settings.noAutoCloseRoom
             settings.autoCloseTtl = MediaDuration(app.settings.autoCloseTtl)
+            settings.noEnterTtl = MediaDuration(app.settings.noEnterTtl)
+            settings.userTimeout = MediaDuration(app.settings.userTimeout)
+            settings.videoCodec = app.settings.videoCodec
             return App(id: app.id, accessKey: app.accessKey, settings: settings)
         }
         let keys = configuration.apps.map { AccessKey(id: $0.accessKey, secret: $0.secret) }
@@ -249,18 +254,5 @@ package final class Node: Sendable {
 
     private static func place(_ key: String, _ loaded: ConfigurationLoader.Loaded) -> String {
         "\(key), \(loaded.origin(of: key))"
-    }
-}
-
-extension RoomLimits {
-    init(_ limits: NodeConfiguration.Limits) {
-        self.init()
-        messageBytes = limits.message
-        messagesPerSecond = limits.messagesPerSecond
-        framesPerSecond = limits.requestsPerSecond
-        tracksPerUser = limits.tracksPerUser
-        usersPerRoom = limits.usersPerRoom
-        rooms = limits.rooms
-        users = limits.users
     }
 }

@@ -47,7 +47,8 @@ extension RoomState {
             QoSMessages(messages: [.init(playerID: user, qos: qos, serial: messageLog.serial)]))
         for member in members.values.sorted(by: { $0.order < $1.order }) {
             guard let session = member.session, let link = session.link,
-                let subscriptions = session.subscribing?.subscriptions, own.contains(where: { subscriptions[$0] != nil })
+                let subscriptions = session.subscribing?.subscriptions,
+                own.contains(where: { subscriptions[$0] != nil })
             else { continue }
             effects.append(.send(link, notification))
         }

@@ -138,7 +138,8 @@ extension RoomState {
             }
             if kept.contains(where: { $0.carrier == .session && $0.localID == track.localID }) {
                 throw Refused(
-                    .publishAlreadyExists, "the track with localid \(RoomState.quoted(track.localID)) is published already")
+                    .publishAlreadyExists,
+                    "the track with localid \(RoomState.quoted(track.localID)) is published already")
             }
         }
     }
