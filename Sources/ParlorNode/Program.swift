@@ -53,7 +53,9 @@ package enum Program {
         let deadline = ContinuousClock.now + .milliseconds(stopLimit)
         while true {
             let left = max(.zero, deadline - .now).components
-            switch ProcessSignals.wait(milliseconds: Int(left.seconds) * 1000 + Int(left.attoseconds / 1_000_000_000_000_000)) {
+            switch ProcessSignals.wait(
+                milliseconds: Int(left.seconds) * 1000 + Int(left.attoseconds / 1_000_000_000_000_000))
+            {
             case .woken: return result.value ?? ExitCode.failure
             case .stop(let again): return 128 + again
             case .hangup: continue

@@ -192,9 +192,14 @@ struct ConfigurationLoaderTests {
         ("media:\n  segmentation: yes", "\"yes\" is neither true nor false"),
         ("media:\n  sendBuffer: 4GB", "is not a size"),
         ("media:\n  sendBuffer: 1KiB", "out of range; give from 64KiB to 1024MiB"),
-        ("http:\n  publicUrl: media.example.com", "is not such a URL; write http or https://HOST or with :PORT"),
+        (
+            "http:\n  publicUrl: media.example.com",
+            "is not such a URL; write http or https://HOST, or with :PORT, and no path"
+        ),
         ("http:\n  publicUrl: https://h/path", "\"https://h/path\" has a path"),
         ("http:\n  publicUrl: wss://h", "is not such a URL"),
+        ("http:\n  publicUrl: https://user@h", "has no usable host"),
+        ("http:\n  publicUrl: https://:443", "has no usable host"),
         ("http:\n  tls:\n    listen: 0.0.0.0", "has no port"),
         ("http:\n  tls:\n    listen: nowhere", "or off"),
         ("http:\n  tls:\n    certificate: \"\"", "not usable as a path"),
@@ -280,6 +285,10 @@ struct ConfigurationLoaderTests {
             "p.yaml:6: http.tls.listen: HTTP and HTTPS both want port 7880"
         ),
         (
+            "limits: {signallingFrame: 64KiB}", 2,
+            "p.yaml:5: limits.signallingFrame: a message of 64KiB does not fit into a WebSocket frame of 64KiB"
+        ),
+        (
             "admin: {accessKey: nobody}", 2,
             "p.yaml:5: admin.accessKey: \"nobody\" is no app's access key"
         ),
@@ -311,7 +320,9 @@ struct ConfigurationLoaderTests {
     @Test func whoOperatesTheNode() throws {
         let several = "  - {id: b, accessKey: other, secret: long-enough}\n"
         #expect(try load(Self.apps).configuration.operatorKey == "key")
-        #expect(try load(Self.apps + "  - {id: b, accessKey: key, secret: long-enough}\n").configuration.operatorKey == "key")
+        #expect(
+            try load(Self.apps + "  - {id: b, accessKey: key, secret: long-enough}\n").configuration.operatorKey
+                == "key")
         #expect(try load(Self.apps + several).configuration.operatorKey == nil)
         #expect(try load(Self.apps + several + "admin: {accessKey: other}\n").configuration.operatorKey == "other")
         #expect(try load(base: .development).configuration.operatorKey == "devkey")

@@ -6,8 +6,9 @@ import Testing
 
 /// `parlor drain` against a real node on loopback.
 struct DrainCommandTests {
-    private func start(apps: [NodeConfiguration.App] = [.development]) throws -> (node: Node, url: [String], done: Drained)
-    {
+    private func start(apps: [NodeConfiguration.App] = [.development]) throws -> (
+        node: Node, url: [String], done: Drained
+    ) {
         var base = NodeConfiguration.development
         base.http.listen.port = try FreePorts.tcp()
         base.media.workers = 1

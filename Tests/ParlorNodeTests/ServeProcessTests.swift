@@ -87,7 +87,8 @@ import Testing
         let running = try Running(["serve", "--dev"] + flags())
         _ = running.read(until: "ready")
         kill(running.process.processIdentifier, SIGHUP)
-        let text = running.read(until: "parlor: SIGHUP: a running node does not read its configuration again; restart it")
+        let text = running.read(
+            until: "parlor: SIGHUP: a running node does not read its configuration again; restart it")
         #expect(text.hasSuffix("restart it\n"), "got \(text)")
         #expect(running.process.isRunning)
         kill(running.process.processIdentifier, SIGTERM)
@@ -100,7 +101,8 @@ import Testing
         let flags = try flags()
         let running = try Running(["serve", "--dev"] + flags)
         _ = running.read(until: "ready")
-        let drain = try await CommandRunner.run("drain", "--deadline", "100ms", "--no-wait", "--url", "http://\(flags[1])")
+        let drain = try await CommandRunner.run(
+            "drain", "--deadline", "100ms", "--no-wait", "--url", "http://\(flags[1])")
         #expect(drain.code == 0, "\(drain.errors)")
         try #require(running.read(until: nil) == "parlor: the drain's deadline has come\nstopping\n")
         running.process.waitUntilExit()

@@ -186,7 +186,8 @@ import WebTransport
     @Test(arguments: [
         (#"{"maxUsers":"3"}"#, "maxUsers"), (#"{"maxUsers":-1}"#, "maxUsers"), (#"{"maxUsers":1.5}"#, "maxUsers"),
         (#"{"maxUsers":true}"#, "maxUsers"), (#"{"maxUsers":99999999999999999999}"#, "maxUsers"),
-        (#"{"maxUsers":1e300}"#, "maxUsers"), (#"{"maxUsers":1000001}"#, "maxUsers"), (#"{"maxUsers":[3]}"#, "maxUsers"),
+        (#"{"maxUsers":1e300}"#, "maxUsers"), (#"{"maxUsers":1000001}"#, "maxUsers"),
+        (#"{"maxUsers":[3]}"#, "maxUsers"),
         (#"{"noAutoKickUser":1}"#, "noAutoKickUser"), (#"{"noAutoCreateRoom":"yes"}"#, "noAutoCreateRoom"),
         (#"{"noAutoCloseRoom":{}}"#, "noAutoCloseRoom"), (#"{"autoCloseTtl":0}"#, "autoCloseTtl"),
         (#"{"autoCloseTtl":604801}"#, "autoCloseTtl"), (#"{"noEnterTtl":"10"}"#, "noEnterTtl"),
@@ -221,7 +222,7 @@ import WebTransport
     @Test func bodiesThatAreNone() async throws {
         let node = ServiceFixture()
         let deep = String(repeating: "{\"a\":", count: 5000) + "1" + String(repeating: "}", count: 5000)
-        for body in ["{", "nonsense", "[]", "3", "null", "\"x\"", "{\"a\":1}}", "\u{FEFF}{}", deep, "{\"a\":NaN}"] {
+        for body in ["{", "nonsense", "[]", "3", "null", "\"x\"", "{\"a\":1}}", deep, "{\"a\":NaN}"] {
             let answer = await post(node, "/v3/apps", body)
             #expect(answer.status == 400 && answer.refusal?.code == 10053, "\(body.prefix(20)): \(answer.status)")
         }

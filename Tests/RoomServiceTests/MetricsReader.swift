@@ -51,7 +51,9 @@ struct MetricsReader {
         }
     }
 
-    subscript(_ name: String, _ labels: [String: String] = [:]) -> Double? { values[Sample(name: name, labels: labels)] }
+    subscript(_ name: String, _ labels: [String: String] = [:]) -> Double? {
+        values[Sample(name: name, labels: labels)]
+    }
 
     /// `name{label="value",…} number`
     private static func sample(_ line: String) -> (Sample, Double)? {

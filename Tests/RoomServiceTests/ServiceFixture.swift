@@ -122,7 +122,8 @@ struct ServiceFixture: Sendable {
         _ method: String, _ target: String, key: AccessKey = key, headers: HTTPFields = [:], body: String = "",
         tamper: (inout HTTPRequest) -> Void = { _ in }
     ) async -> HTTPResponse {
-        var request = HTTPRequest(method: method, target: target, headers: headers, body: Array(body.utf8), peerHost: "127.0.0.1")
+        var request = HTTPRequest(
+            method: method, target: target, headers: headers, body: Array(body.utf8), peerHost: "127.0.0.1")
         request.headers["Host"] = "127.0.0.1:7880"
         request.headers["Authorization"] = RequestSignature.authorization(for: SignableRequest(request), key: key)
         tamper(&request)

@@ -9,7 +9,9 @@ struct NodeClient: Sendable {
 
     init(_ identity: SigningIdentity) throws {
         self.identity = identity
-        do { http = try HTTPClient(trust: identity.isInsecure ? .insecure : .system) } catch { throw CommandFailure("\(error)") }
+        do { http = try HTTPClient(trust: identity.isInsecure ? .insecure : .system) } catch {
+            throw CommandFailure("\(error)")
+        }
     }
 
     /// There was no answer.

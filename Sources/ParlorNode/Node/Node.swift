@@ -23,6 +23,7 @@ package final class Node: Sendable {
 
     private let engine: Engine
     private let admission: Admission
+    private let roomLog: LogQueue
     private let directory: RoomDirectory
     private let server: HTTPServer
     private let reports: Task<Void, Never>
@@ -67,6 +68,8 @@ package final class Node: Sendable {
         let admission = Admission()
         self.admission = admission
         let logsRooms = configuration.log.rooms
+        let roomLog = LogQueue(write: log)
+        self.roomLog = roomLog
         let environment = RoomEnvironment(
             plane: engine, limits: RoomLimits(configuration.limits),
             connections: ConnectionSettings(
@@ -74,7 +77,7 @@ package final class Node: Sendable {
                 firstPort: configuration.media.port)
         ) { room, _, notice in
             savedRooms.observe(room, notice)
-            if logsRooms, let line = RoomLog.line(room, notice) { log(line) }
+            if logsRooms, let line = RoomLog.line(room, notice) { roomLog.post(line) }
         }
         directory = RoomDirectory(environment: environment)
 
@@ -143,6 +146,7 @@ package final class Node: Sendable {
         savedRooms.forgetEnded()
         await reports.value
         notices.cancel()
+        await roomLog.flush()
     }
 
     // MARK: From the configuration

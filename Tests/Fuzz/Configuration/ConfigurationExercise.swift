@@ -61,9 +61,13 @@ enum ConfigurationExercise {
             limits.users >= 1, limits.appsPerKey >= 1, limits.connections >= 1
         else { return "a limit of rooms or signalling out of its range" }
         let tls = configuration.http.tls
-        guard tls.listen == nil || tls.certificate == .selfSigned && tls.key == nil || tls.certificate != nil && tls.key != nil
+        guard
+            tls.listen == nil || tls.certificate == .selfSigned && tls.key == nil
+                || tls.certificate != nil && tls.key != nil
         else { return "HTTPS without certificate or key" }
-        guard tls.listen?.port != configuration.http.listen.port || tls.listen?.isIPv4 != configuration.http.listen.isIPv4 || tls.listen?.isSameHost(as: configuration.http.listen) == false
+        guard
+            tls.listen?.port != configuration.http.listen.port || tls.listen?.isIPv4 != configuration.http.listen.isIPv4
+                || tls.listen?.isSameHost(as: configuration.http.listen) == false
         else { return "HTTP and HTTPS on one port" }
         guard configuration.operatorKey.map({ key in configuration.apps.contains { $0.accessKey == key } }) ?? true
         else { return "an operator without a secret" }
