@@ -49,9 +49,9 @@ package struct NodeServices: Sendable {
     ///   - counters: what is counted at the doors.
     ///   - onDrained: called when a drain's deadline has come: the node shall end.
     package init(
-        apps: AppDirectory, directory: RoomDirectory, savedRooms: SavedRooms, environment: RoomEnvironment,
-        settings: Settings, admission: Admission = Admission(), counters: NodeCounters = NodeCounters(),
-        onDrained: @escaping @Sendable () async -> Void = {}
+        apps: AppDirectory, directory: RoomDirectory, savedRooms: SavedRooms = SavedRooms(),
+        environment: RoomEnvironment, settings: Settings, admission: Admission = Admission(),
+        counters: NodeCounters = NodeCounters(), onDrained: @escaping @Sendable () async -> Void = {}
     ) {
         var router = Router(counters: counters)
         let endpoint = JoinEndpoint(

@@ -24,7 +24,8 @@ package struct RequestBody: Sendable {
     private static let mostFields = 100
 
     package init(_ request: HTTPRequest) throws(Problem) {
-        let type = (request.headers["Content-Type"] ?? "").prefix { $0 != ";" }.lowercased()
+        let type =
+            (request.headers["Content-Type"] ?? "").prefix { $0 != ";" }.lowercased()
             .split(separator: " ").first.map(String.init) ?? ""
         let first = request.body.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
         guard let first else {

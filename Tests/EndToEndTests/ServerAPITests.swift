@@ -146,8 +146,7 @@ extension EndToEnd {
                 #expect(try await own.request("GET", "/v3/apps/\(app)/rooms").json["rooms"] as? [String] == ["kept"])
             }
             // What is no database stops the start, with a sentence that names the file.
-            _ = try scratch.write("no database at all, but long enough to be one: " + String(repeating: "x", count: 200),
-                to: "data/parlor.db")
+            _ = try scratch.write(String(repeating: "no database at all. ", count: 20), to: "data/parlor.db")
             let damaged = try await RunningProcess.run(
                 [Programs.parlor, "serve"] + flags + ["--http-listen", "127.0.0.1:0"], in: scratch)
             #expect(damaged.code != 0 && damaged.error.contains("parlor.db") && damaged.error.contains("dataDir"))

@@ -38,7 +38,7 @@ import WebTransport
     }
 
     @Test func appsComeChangeAndGo() async throws {
-        let node = try ServiceFixture()
+        let node = ServiceFixture()
         let answer = await post(
             node, "/v3/apps", #"{"hub":"h","title":"t","maxUsers":3,"noAutoKickUser":true,"unknown":[1]}"#)
         #expect(answer.status == 200, "\(answer.text)")
@@ -103,7 +103,7 @@ import WebTransport
 
     @Test func listingApps() async throws {
         struct Body: Decodable { var apps: [AppObject] }
-        let node = try ServiceFixture()
+        let node = ServiceFixture()
         let made = try await post(node, "/v3/apps", #"{"title":"mine"}"#).decoded(AppObject.self)
         let body = try await node.server("GET", "/v3/apps").decoded(Body.self)
         #expect(body.apps.map(\.appId).sorted() == ["demo", made.appId].sorted())
@@ -114,7 +114,7 @@ import WebTransport
     }
 
     @Test func appsOfTheConfigurationAreReadOnly() async throws {
-        let node = try ServiceFixture()
+        let node = ServiceFixture()
         #expect(try await node.server("GET", "/v3/apps/demo").decoded(AppObject.self).appId == "demo")
         for answer in [
             await post(node, "/v3/apps/demo", #"{"maxUsers":1}"#), await node.server("DELETE", "/v3/apps/demo"),
@@ -126,7 +126,7 @@ import WebTransport
     }
 
     @Test func appsOfOthersDoNotExist() async throws {
-        let node = try ServiceFixture()
+        let node = ServiceFixture()
         let made = try await post(node, "/v3/apps", "{}").decoded(AppObject.self)
         for id in [made.appId, "demo", "nowhere", "", "%2e%2e", "a b"] {
             for method in ["GET", "POST", "DELETE"] where !id.isEmpty {
@@ -141,7 +141,7 @@ import WebTransport
     }
 
     @Test func signaturesComeFirst() async throws {
-        let node = try ServiceFixture()
+        let node = ServiceFixture()
         for (method, path) in [
             ("POST", "/v3/apps"), ("GET", "/v3/apps"), ("GET", "/v3/apps/demo"), ("POST", "/v3/apps/demo"),
             ("DELETE", "/v3/apps/demo"), ("POST", "/v3/apps/demo/rooms/r/merge_job"),
@@ -162,7 +162,7 @@ import WebTransport
 
     /// What the vendor's Python package sends: a dictionary becomes a form, a text keeps the Content-Type of one.
     @Test func formsOfThePythonPackage() async throws {
-        let node = try ServiceFixture()
+        let node = ServiceFixture()
         let made = try await post(
             node, "/v3/apps", "title=t+%E6%97%A5&maxUsers=3&noAutoKickUser=True&noAutoCloseRoom=False&l=1&l=2",
             Self.form
@@ -186,7 +186,8 @@ import WebTransport
     @Test(arguments: [
         (#"{"maxUsers":"3"}"#, "maxUsers"), (#"{"maxUsers":-1}"#, "maxUsers"), (#"{"maxUsers":1.5}"#, "maxUsers"),
         (#"{"maxUsers":true}"#, "maxUsers"), (#"{"maxUsers":99999999999999999999}"#, "maxUsers"),
-        (#"{"maxUsers":1e300}"#, "maxUsers"), (#"{"maxUsers":1000001}"#, "maxUsers"), (#"{"maxUsers":[3]}"#, "maxUsers"),
+        (#"{"maxUsers":1e300}"#, "maxUsers"), (#"{"maxUsers":1000001}"#, "maxUsers"),
+        (#"{"maxUsers":[3]}"#, "maxUsers"),
         (#"{"noAutoKickUser":1}"#, "noAutoKickUser"), (#"{"noAutoCreateRoom":"yes"}"#, "noAutoCreateRoom"),
         (#"{"noAutoCloseRoom":{}}"#, "noAutoCloseRoom"), (#"{"autoCloseTtl":0}"#, "autoCloseTtl"),
         (#"{"autoCloseTtl":604801}"#, "autoCloseTtl"), (#"{"noEnterTtl":"10"}"#, "noEnterTtl"),
@@ -199,7 +200,7 @@ import WebTransport
         (#"{"eventCbVersion":2}"#, "eventCbVersion"), (#"{"eventCbSecret":false}"#, "eventCbSecret"),
     ])
     func wrongValuesNameTheirField(_ body: String, _ field: String) async throws {
-        let node = try ServiceFixture()
+        let node = ServiceFixture()
         let answer = await post(node, "/v3/apps", body)
         #expect(answer.status == 400 && answer.refusal?.code == 10053, "\(body): \(answer.text)")
         #expect(answer.refusal?.error.hasPrefix("\(field) must") == true, "\(answer.text)")
@@ -213,15 +214,15 @@ import WebTransport
         ("videoCodec=", ""), ("title", ""), ("%=%&=&&", ""), ("maxUsers=%33", ""),
     ])
     func formValues(_ body: String, _ field: String) async throws {
-        let answer = await post(try ServiceFixture(), "/v3/apps", body, Self.form)
+        let answer = await post(ServiceFixture(), "/v3/apps", body, Self.form)
         #expect(answer.status == (field.isEmpty ? 200 : 400), "\(body): \(answer.text)")
         if !field.isEmpty { #expect(answer.refusal?.error.hasPrefix(field) == true, "\(answer.text)") }
     }
 
     @Test func bodiesThatAreNone() async throws {
-        let node = try ServiceFixture()
+        let node = ServiceFixture()
         let deep = String(repeating: "{\"a\":", count: 5000) + "1" + String(repeating: "}", count: 5000)
-        for body in ["{", "nonsense", "[]", "3", "null", "\"x\"", "{\"a\":1}}", "\u{FEFF}{}", deep, "{\"a\":NaN}"] {
+        for body in ["{", "nonsense", "[]", "3", "null", "\"x\"", "{\"a\":1}}", deep, "{\"a\":NaN}"] {
             let answer = await post(node, "/v3/apps", body)
             #expect(answer.status == 400 && answer.refusal?.code == 10053, "\(body.prefix(20)): \(answer.status)")
         }
@@ -237,7 +238,7 @@ import WebTransport
     }
 
     @Test func callbacksCanBeTurnedOff() async throws {
-        let node = try ServiceFixture()
+        let node = ServiceFixture()
         let made = try await post(node, "/v3/apps", #"{"eventCbUrl":"http://[::1]:8080/","eventCbSecret":"s"}"#)
             .decoded(AppObject.self)
         #expect(made.eventCbUrl == "http://[::1]:8080/" && made.eventCbVersion == 1)
@@ -246,7 +247,7 @@ import WebTransport
     }
 
     @Test func aKeyHasSoManyAppsAtMost() async throws {
-        let node = try ServiceFixture(appsPerKey: 2)
+        let node = ServiceFixture(appsPerKey: 2)
         for _ in 0..<2 { #expect(await post(node, "/v3/apps", "{}").status == 200) }
         let refused = await post(node, "/v3/apps", "{}")
         #expect(refused.status == 429 && refused.refusal?.code == 10055)
@@ -256,7 +257,7 @@ import WebTransport
     // MARK: Jobs
 
     @Test func jobsAreNotSupported() async throws {
-        let node = try ServiceFixture()
+        let node = ServiceFixture()
         for (method, path) in [
             ("POST", "/v3/apps/demo/rooms/r/merge_job"), ("POST", "/v3/apps/demo/rooms/r/merge_job/j/tracks"),
             ("POST", "/v3/apps/demo/rooms/r/merge_job/j/watermarks"), ("DELETE", "/v3/apps/demo/rooms/r/merge_job/j"),

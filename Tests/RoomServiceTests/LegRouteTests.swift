@@ -8,7 +8,7 @@ import WebTransport
 
 @Suite struct LegRouteTests {
     @Test func publishingAndPlaying() async throws {
-        let node = try ServiceFixture()
+        let node = ServiceFixture()
         let answer = await node.post("/whip", as: "alice")
         #expect(answer.status == 201, "\(answer.text)")
         #expect(answer.headers["Content-Type"] == "application/sdp")
@@ -42,7 +42,7 @@ import WebTransport
     }
 
     @Test func theIDsAreUnguessable() async throws {
-        let node = try ServiceFixture()
+        let node = ServiceFixture()
         var seen: Set<String> = []
         for _ in 0..<50 {
             let location = try await node.leg("/whip", as: "alice")
@@ -54,7 +54,7 @@ import WebTransport
     }
 
     @Test func deleting() async throws {
-        let node = try ServiceFixture()
+        let node = ServiceFixture()
         let location = try await node.leg("/whip", as: "alice")
         #expect(await node.send("DELETE", location).status == 401)
         let foreign = await node.delete(location, as: "bob")
@@ -76,7 +76,7 @@ import WebTransport
     }
 
     @Test func theStateOfALeg() async throws {
-        let node = try ServiceFixture()
+        let node = ServiceFixture()
         let player = try await node.leg("/whep?user=alice", as: "bob")
         var state = try await node.send("GET", player).decoded(LegState.self)
         #expect(state.kind == "whep" && state.app == "demo" && state.room == "room" && state.user == "bob")
@@ -127,7 +127,7 @@ import WebTransport
     }
 
     @Test func aLookRenewsTheLease() async throws {
-        let node = try ServiceFixture()
+        let node = ServiceFixture()
         let player = try await node.leg("/whep", as: "bob")
         await node.clock.advance(by: .seconds(3599))
         #expect(await node.send("GET", player).status == 200)
@@ -145,7 +145,7 @@ import WebTransport
     // MARK: Refusals
 
     @Test func tokens() async throws {
-        let node = try ServiceFixture()
+        let node = ServiceFixture()
         func status(_ authorization: String?) async -> (Int, Int?) {
             var headers: HTTPFields = ["Content-Type": "application/sdp"]
             headers["Authorization"] = authorization
@@ -168,8 +168,8 @@ import WebTransport
         }
     }
 
-    @Test func contentType() async throws {
-        let node = try ServiceFixture()
+    @Test func contentType() async {
+        let node = ServiceFixture()
         for (type, expected) in [
             (nil, 415), ("", 415), ("text/plain", 415), ("application/sdpx", 415),
             ("application/trickle-ice-sdpfrag", 415),
@@ -183,8 +183,8 @@ import WebTransport
         }
     }
 
-    @Test func offersThatCannotBeUsedLeaveNothingBehind() async throws {
-        let node = try ServiceFixture()
+    @Test func offersThatCannotBeUsedLeaveNothingBehind() async {
+        let node = ServiceFixture()
         let good = ServiceFixture.publishOffer
         for (offer, expected) in [
             ("", 400), ("hello", 400), ("v=0\r\n", 400), (good.replacing("m=audio", with: "m audio"), 400),
@@ -206,8 +206,8 @@ import WebTransport
         #expect(await node.users() == [])
     }
 
-    @Test func noTrafficToThirdParties() async throws {
-        let node = try ServiceFixture()
+    @Test func noTrafficToThirdParties() async {
+        let node = ServiceFixture()
         let elsewhere = ServiceFixture.playOffer(host: "192.0.2.7")
         #expect(await node.post("/whep", as: "bob", offer: elsewhere).status == 406)
         #expect(node.plane.commands.isEmpty && node.plane.openPorts.isEmpty)
@@ -235,8 +235,8 @@ import WebTransport
     }
 
     /// A leg that the node sends to itself would go round for ever.
-    @Test func theNodesOwnPortsAreNoDestination() async throws {
-        let node = try ServiceFixture()
+    @Test func theNodesOwnPortsAreNoDestination() async {
+        let node = ServiceFixture()
         func play(_ lines: String..., from peer: String = "127.0.0.1") async -> Int {
             let key = String(repeating: "A", count: 40)
             let offer =
@@ -253,8 +253,8 @@ import WebTransport
         #expect(await play("m=audio 8000 RTP/SAVP 111", from: "192.0.2.7") == 201)
     }
 
-    @Test func plainLegsAreOffUnlessAllowed() async throws {
-        let node = try ServiceFixture(plainLegs: false)
+    @Test func plainLegsAreOffUnlessAllowed() async {
+        let node = ServiceFixture(plainLegs: false)
         let answer = await node.post("/whip", as: "alice")
         #expect(answer.status == 403)
         #expect(answer.refusal?.error.contains("plain") == true)
@@ -263,7 +263,7 @@ import WebTransport
 
     @Test func usedUpPorts() async throws {
         // Room for three lines with RTCP beside; a leg of ours has two.
-        let node = try ServiceFixture(ports: 8000...8005)
+        let node = ServiceFixture(ports: 8000...8005)
         let first = try await node.leg("/whip", as: "alice")
         let refused = await node.post("/whip", as: "bob", room: "other")
         #expect(refused.status == 503)
@@ -277,7 +277,7 @@ import WebTransport
     }
 
     @Test func fullRoomsAndSecondLegs() async throws {
-        let node = try ServiceFixture {
+        let node = ServiceFixture {
             $0.maxUsers = 1
             $0.noAutoKickUser = true
         }
@@ -291,14 +291,14 @@ import WebTransport
         #expect(node.plane.openPorts.count == 8)
     }
 
-    @Test func roomsThatMustExist() async throws {
-        let node = try ServiceFixture { $0.noAutoCreateRoom = true }
+    @Test func roomsThatMustExist() async {
+        let node = ServiceFixture { $0.noAutoCreateRoom = true }
         let answer = await node.post("/whip", as: "alice")
         #expect(answer.status == 404 && answer.refusal?.code == 10012)
     }
 
-    @Test func picksThatCannotBe() async throws {
-        let node = try ServiceFixture()
+    @Test func picksThatCannotBe() async {
+        let node = ServiceFixture()
         #expect(await node.post("/whep?user=bob", as: "bob").refusal?.code == 10044)
         for query in ["user=", "user=a%20b", "track=%2F", "user=" + String(repeating: "x", count: 51)] {
             #expect(await node.post("/whep?\(query)", as: "bob").status == 400)
@@ -309,7 +309,7 @@ import WebTransport
     }
 
     @Test func theAnswerNamesTheCodecOfATrackThatIsThere() async throws {
-        let node = try ServiceFixture()
+        let node = ServiceFixture()
         let h264 = ServiceFixture.publishOffer.replacing("VP8", with: "H264")
         _ = try await node.leg("/whip", as: "alice", offer: h264)
         let both = ServiceFixture.playOffer(codecs: ["VP8", "H264"])
@@ -323,8 +323,8 @@ import WebTransport
 
     // MARK: HTTP
 
-    @Test func methodsAndPaths() async throws {
-        let node = try ServiceFixture()
+    @Test func methodsAndPaths() async {
+        let node = ServiceFixture()
         for (method, target, status, allow) in [
             ("GET", "/whip", 405, "POST, OPTIONS"), ("PUT", "/whep", 405, "POST, OPTIONS"),
             ("PATCH", "/whip/1-a", 405, "GET, DELETE, OPTIONS"), ("POST", "/whep/1-a", 405, "GET, DELETE, OPTIONS"),

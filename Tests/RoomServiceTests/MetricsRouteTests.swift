@@ -16,8 +16,8 @@ import WebTransport
         return metrics
     }
 
-    @Test func everyFigureAndEveryDropHasALine() async throws {
-        let node = try ServiceFixture()
+    @Test func everyFigureAndEveryDropHasALine() async {
+        let node = ServiceFixture()
         var snapshot = MediaSnapshot(time: .zero)
         snapshot.packetsIn = 12
         snapshot.bytesOut = 3456
@@ -37,8 +37,8 @@ import WebTransport
         #expect(metrics.types["parlor_http_connections"] == nil)
     }
 
-    @Test func aWorkerThatIsSilentIsDown() async throws {
-        let metrics = await metrics(try ServiceFixture(workers: 2))
+    @Test func aWorkerThatIsSilentIsDown() async {
+        let metrics = await metrics(ServiceFixture(workers: 2))
         #expect(metrics["parlor_worker_up", ["worker": "0"]] == 0)
         #expect(metrics["parlor_worker_up", ["worker": "1"]] == 0)
         #expect(!metrics.values.keys.contains { $0.name == "parlor_packets_in_total" })

@@ -22,7 +22,8 @@ import WebTransport
 
     /// The body of the vendor's Java SDK.
     @Test func roomsComeAndGo() async throws {
-        let node = try ServiceFixture()
+        let store = try AppStore.inMemory()
+        let node = try ServiceFixture.with(store)
         let body =
             #"{"roomName":"r1","maxUsers":2,"autoCloseTtlS":30,"noEntreTtlS":3600,"openRoom":true,"videoCodec":"H264"}"#
         let made = await create(node, body)
@@ -32,7 +33,7 @@ import WebTransport
         #expect(settings.maxUsers == 2 && settings.autoCloseTtl == .seconds(30))
         #expect(settings.noEnterTtl == .seconds(3600) && settings.videoCodec == .h264)
         #expect(settings.userTimeout == .seconds(30), "the rest is the app's")
-        #expect(try node.store.rooms().map(\.key.room) == ["r1"])
+        #expect(try store.rooms().map(\.key.room) == ["r1"])
 
         let again = await create(node, body)
         #expect(again.status == 409 && again.refusal?.code == 10053)
@@ -45,14 +46,14 @@ import WebTransport
         #expect(closed.status == 200 && closed.text == "{}")
         #expect(await rooms(node) == [])
         node.saved.forgetEnded()
-        #expect(try node.store.rooms().isEmpty)
+        #expect(try store.rooms().isEmpty)
         let gone = await node.server("DELETE", "/v3/apps/demo/rooms/r1")
         #expect(gone.status == 615 && gone.refusal?.error == "room not active")
         #expect(await create(node, body).status == 200, "the name is free")
     }
 
     @Test func defaultsAndForms() async throws {
-        let node = try ServiceFixture { $0.maxUsers = 5 }
+        let node = ServiceFixture { $0.maxUsers = 5 }
         #expect(await create(node, #"{"roomName":"r","maxUsers":0,"autoCloseTtlS":0,"noEntreTtlS":0}"#).status == 200)
         let settings = try #require(await node.directory.room(RoomKey(app: "demo", room: "r"))).settings
         #expect(settings.maxUsers == 5 && settings.autoCloseTtl == .seconds(10) && settings.noEnterTtl == .seconds(30))
@@ -73,16 +74,17 @@ import WebTransport
         (#"{"roomName":"r","videoCodec":"opus"}"#, "videoCodec"), ("[]", "the body"), ("", "roomName"),
     ])
     func wrongBodies(_ body: String, _ field: String) async throws {
-        let node = try ServiceFixture()
+        let store = try AppStore.inMemory()
+        let node = try ServiceFixture.with(store)
         let answer = await create(node, body)
         #expect(answer.status == 400 && answer.refusal?.code == 10053)
         #expect(answer.refusal?.error.hasPrefix(field) == true, "\(answer.text)")
         #expect(await rooms(node) == [])
-        #expect(try node.store.rooms().isEmpty)
+        #expect(try store.rooms().isEmpty)
     }
 
     @Test func roomsOfOthers() async throws {
-        let node = try ServiceFixture()
+        let node = ServiceFixture()
         #expect(await create(node, #"{"roomName":"r"}"#, key: ServiceFixture.theirKey).status == 612)
         #expect(await create(node, #"{"roomName":"r"}"#, app: "nowhere").status == 612)
         #expect(await create(node, #"{"roomName":"r"}"#).status == 200)
@@ -92,7 +94,7 @@ import WebTransport
     }
 
     @Test func noRoomsWhileDraining() async throws {
-        let node = try ServiceFixture()
+        let node = ServiceFixture()
         node.admission.beginDrain(deadline: nil)
         let answer = await create(node, #"{"roomName":"r"}"#)
         #expect(answer.status == 503 && answer.headers["Retry-After"] != nil)
@@ -101,7 +103,8 @@ import WebTransport
 
     /// An app without rooms on demand: the server's rooms are the only ones, as long as they wait.
     @Test func roomsThatNobodyEnters() async throws {
-        let node = try ServiceFixture { $0.noAutoCreateRoom = true }
+        let store = try AppStore.inMemory()
+        let node = try ServiceFixture.with(store) { $0.noAutoCreateRoom = true }
         #expect(await node.post("/whip", as: "a", room: "r").status == 404)
         #expect(await create(node, #"{"roomName":"r"}"#).status == 200)
         await node.clock.advance(by: .seconds(29))
@@ -109,7 +112,7 @@ import WebTransport
         await node.clock.advance(by: .seconds(2))
         #expect(await rooms(node) == [])
         node.saved.forgetEnded()
-        #expect(try node.store.rooms().isEmpty)
+        #expect(try store.rooms().isEmpty)
         #expect(await create(node, #"{"roomName":"r"}"#).status == 200)
         _ = try await node.leg("/whip", as: "a", room: "r")
     }
@@ -118,7 +121,7 @@ import WebTransport
         let store = try AppStore.inMemory()
         let app: String
         do {
-            let node = try ServiceFixture(store: store)
+            let node = try ServiceFixture.with(store)
             let made = await node.server("POST", "/v3/apps", headers: Self.json, body: #"{"maxUsers":9}"#)
             app = try made.decoded(AppRouteTests.AppObject.self).appId
             #expect(await create(node, #"{"roomName":"kept","noEntreTtlS":600}"#, app: app).status == 200)
@@ -129,7 +132,7 @@ import WebTransport
             node.saved.forgetEnded()
             #expect(await node.directory.roomCount == 0)
         }
-        let node = try ServiceFixture(store: store)
+        let node = try ServiceFixture.with(store)
         #expect(await node.saved.restore(node.apps, in: node.directory) == 1)
         let room = try #require(await node.directory.room(RoomKey(app: app, room: "kept")))
         #expect(room.settings.noEnterTtl == .seconds(600) && room.settings.maxUsers == 9)
@@ -146,21 +149,22 @@ import WebTransport
         let room = AppStore.SavedRoom(
             key: RoomKey(app: "gone", room: "r"), settings: RoomSettings(), createdAt: 1_800_000_000)
         try store.saveRoom(room)
-        let node = try ServiceFixture(store: store)
+        let node = try ServiceFixture.with(store)
         #expect(await node.saved.restore(node.apps, in: node.directory) == 0)
         #expect(try store.rooms().isEmpty)
     }
 
     /// An app that goes takes its rooms along, those on the disk too.
     @Test func aDeletedAppLeavesNoRooms() async throws {
-        let node = try ServiceFixture()
+        let store = try AppStore.inMemory()
+        let node = try ServiceFixture.with(store)
         let made = await node.server("POST", "/v3/apps", headers: Self.json, body: "{}")
         let app = try made.decoded(AppRouteTests.AppObject.self).appId
         #expect(await create(node, #"{"roomName":"r"}"#, app: app).status == 200)
         #expect(await create(node, #"{"roomName":"r"}"#).status == 200)
         #expect(await node.server("DELETE", "/v3/apps/\(app)").status == 200)
         node.saved.forgetEnded()
-        #expect(try node.store.rooms().map(\.key.app) == ["demo"])
+        #expect(try store.rooms().map(\.key.app) == ["demo"])
         #expect(await node.directory.roomCount == 1)
     }
 }

@@ -13,7 +13,7 @@ import WebTransport
     }
 
     @Test func listingUsers() async throws {
-        let node = try ServiceFixture()
+        let node = ServiceFixture()
         let unknown = await node.server("GET", "/v3/apps/demo/rooms/nowhere/users")
         #expect(unknown.status == 200 && unknown.text == #"{"users":[]}"#)
         _ = try await node.leg("/whip", as: "alice")
@@ -26,7 +26,7 @@ import WebTransport
     }
 
     @Test func listingRooms() async throws {
-        let node = try ServiceFixture(ports: 8000...8999)
+        let node = ServiceFixture(ports: 8000...8999)
         for room in ["meet-b", "meet-a", "other", "meet-c"] { _ = try await node.leg("/whip", as: "alice", room: room) }
         func list(_ query: String) async throws -> Rooms {
             try await node.server("GET", "/v3/apps/demo/rooms\(query)").decoded(Rooms.self)
@@ -58,7 +58,7 @@ import WebTransport
     }
 
     @Test func signatures() async throws {
-        let node = try ServiceFixture()
+        let node = ServiceFixture()
         let path = "/v3/apps/demo/rooms"
         #expect(await node.server("GET", path).status == 200)
         #expect(await node.server("GET", path) { $0.headers["Authorization"] = nil }.status == 401)
@@ -75,7 +75,7 @@ import WebTransport
     }
 
     @Test func appsOfOthersDoNotExist() async throws {
-        let node = try ServiceFixture()
+        let node = ServiceFixture()
         for path in ["theirs/rooms", "nowhere/rooms", "theirs/rooms/r/users"] {
             let answer = await node.server("GET", "/v3/apps/\(path)")
             #expect(answer.status == 612 && answer.refusal?.error == "app not found")
@@ -84,7 +84,7 @@ import WebTransport
     }
 
     @Test func namesThatCannotBe() async throws {
-        let node = try ServiceFixture()
+        let node = ServiceFixture()
         for bad in ["a%20b", "a%2Fb", "%C3%A9", String(repeating: "r", count: 65), "a.b"] {
             let users = await node.server("GET", "/v3/apps/demo/rooms/\(bad)/users")
             #expect(users.status == 400 && users.refusal?.code == 10053, "\(bad)")
@@ -94,7 +94,7 @@ import WebTransport
     }
 
     @Test func kicking() async throws {
-        let node = try ServiceFixture()
+        let node = ServiceFixture()
         let inactive = await node.kick("alice")
         #expect(inactive.status == 615 && inactive.refusal?.error == "room not active")
         let leg = try await node.leg("/whip", as: "alice")
@@ -114,7 +114,7 @@ import WebTransport
     }
 
     @Test func aKickIsAnsweredWhenTheMediaHasEnded() async throws {
-        let node = try ServiceFixture()
+        let node = ServiceFixture()
         _ = try await node.leg("/whip", as: "alice")
         _ = try await node.leg("/whip", as: "bob")
         node.plane.holdRemovals()
@@ -139,7 +139,7 @@ import WebTransport
     }
 
     @Test func whoComesBackDuringAKickIsAnotherPeer() async throws {
-        let node = try ServiceFixture()
+        let node = ServiceFixture()
         _ = try await node.leg("/whip", as: "alice")
         node.plane.holdRemovals()
         async let kick = node.kick("alice")

@@ -15,7 +15,6 @@ struct ServiceFixture: Sendable {
     let directory: RoomDirectory
     let services: NodeServices
     let apps: AppDirectory
-    let store: AppStore
     let saved: SavedRooms
     let admission = Admission()
     let counters = NodeCounters()
@@ -31,20 +30,20 @@ struct ServiceFixture: Sendable {
     }
 
     init(
-        ports: ClosedRange<UInt16> = 8000...8499, plainLegs: Bool = true, workers: Int = 1, appsPerKey: Int = 1000,
-        operatorKey: String? = "devkey", server: HTTPServerCounters? = nil, store: AppStore? = nil,
-        change: (inout AppSettings) -> Void = { _ in }
-    ) throws {
+        ports: ClosedRange<UInt16> = 8000...8499, plainLegs: Bool = true, workers: Int = 1,
+        operatorKey: String? = "devkey", server: HTTPServerCounters? = nil, appsPerKey: Int = 1000,
+        stored: (apps: AppDirectory, rooms: SavedRooms)? = nil, change: (inout AppSettings) -> Void = { _ in }
+    ) {
         var settings = AppSettings()
         change(&settings)
         plane = RecordingMediaPlane(workers: workers, ports: ports)
-        let store = try store ?? AppStore.inMemory()
-        let saved = try SavedRooms(store: store)
-        (self.store, self.saved) = (store, saved)
-        apps = try AppDirectory(
-            apps: [
-                App(id: "demo", accessKey: "devkey", settings: settings), App(id: "theirs", accessKey: "theirkey"),
-            ], keys: [Self.key, Self.theirKey], store: store, defaults: settings, appsPerKey: appsPerKey)
+        let saved = stored?.rooms ?? SavedRooms()
+        self.saved = saved
+        apps =
+            stored?.apps
+            ?? AppDirectory(
+                apps: Self.configured(settings), keys: [Self.key, Self.theirKey], defaults: settings,
+                appsPerKey: appsPerKey)
         let environment = RoomEnvironment(plane: plane, clock: clock.clock) { key, _, notice in
             saved.observe(key, notice)
         }
@@ -59,6 +58,21 @@ struct ServiceFixture: Sendable {
         services = NodeServices(
             apps: apps, directory: directory, savedRooms: saved, environment: environment, settings: nodeSettings,
             admission: admission, counters: counters, onDrained: { [deadlines] in deadlines.come() })
+    }
+
+    /// A node whose apps and rooms outlive it in a store; another one over the same store is its next run.
+    static func with(_ store: AppStore, change: (inout AppSettings) -> Void = { _ in }) throws -> ServiceFixture {
+        var settings = AppSettings()
+        change(&settings)
+        let apps = try AppDirectory(
+            apps: configured(settings), keys: [key, theirKey], store: store, defaults: settings)
+        return ServiceFixture(stored: (apps, try SavedRooms(store: store)))
+    }
+
+    private static func configured(_ settings: AppSettings) -> [App] {
+        [
+            App(id: "demo", accessKey: "devkey", settings: settings), App(id: "theirs", accessKey: "theirkey"),
+        ]
     }
 
     func token(

@@ -50,12 +50,12 @@ package final class Node: Sendable {
         let configuration = loaded.configuration
         // What can be wrong in a file comes before threads and ports.
         let tls = try Node.tls(loaded)
+        let (apps, savedRooms) = try Node.apps(loaded)
+        self.savedRooms = savedRooms
         // What the node shows in DTLS; signalling tells its fingerprint, so a new one at each start is as good as an old one.
         guard let certificate = Certificate.selfSigned(commonName: "parlor", days: Node.certificateDays) else {
             throw StartFailure(description: "no certificate for DTLS could be made")
         }
-        let (apps, savedRooms) = try Node.apps(loaded)
-        self.savedRooms = savedRooms
         let descriptors = OpenFileLimit.raise()
         let addresses = NodeAddresses(configuration.media, machine: machine)
         let engine: Engine

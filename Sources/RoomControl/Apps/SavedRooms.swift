@@ -10,11 +10,17 @@ package final class SavedRooms: Sendable {
         var ended: Set<RoomKey> = []
     }
 
-    private let store: AppStore
+    private let store: AppStore?
     /// Held for moments only: a room that ends must not wait for the disk.
     private let tables: Mutex<Tables>
     /// Held while the store is written. Never taken while `tables` is held.
     private let writing = Mutex(())
+
+    /// Keeps nothing: rooms end with the node.
+    package init() {
+        store = nil
+        tables = Mutex(Tables(known: [:]))
+    }
 
     package init(store: AppStore) throws(StoreError) {
         self.store = store
@@ -46,7 +52,7 @@ package final class SavedRooms: Sendable {
         do throws(StoreError) {
             try writing.withLock { (_) throws(StoreError) in
                 let saved = AppStore.SavedRoom(key: key, settings: settings, createdAt: unixTime)
-                try store.saveRoom(saved)
+                try store?.saveRoom(saved)
                 tables.withLock { $0.known[key] = saved }
             }
         } catch {
@@ -78,7 +84,7 @@ package final class SavedRooms: Sendable {
             }
             // A room of the same name may have been made since. What the store does not forget for an error of the disk,
             // the next run makes again, and nobody enters it.
-            for key in ended where known[key] == nil { try? store.deleteRoom(key) }
+            for key in ended where known[key] == nil { try? store?.deleteRoom(key) }
         }
     }
 

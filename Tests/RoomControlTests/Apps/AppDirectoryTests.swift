@@ -34,7 +34,10 @@ import Testing
     }
 
     @Test func appsComeChangeAndGo() throws {
-        let made = try create { $0.maxUsers = 3; $0.title = "first" }
+        let made = try create {
+            $0.maxUsers = 3
+            $0.title = "first"
+        }
         #expect(made.id.utf8.count == 9 && made.id.allSatisfy { $0.isLowercase || $0.isNumber })
         #expect(made.origin == .api && made.accessKey == "alice")
         #expect(made.settings.maxUsers == 3 && made.settings.autoCloseTtl == .seconds(10))
@@ -127,7 +130,11 @@ import Testing
                     var random = RandomSource.seeded(UInt64(100 + worker))
                     for round in 0..<25 {
                         var wishes = AppChanges()
-                        if worker % 2 == 0 { wishes.maxUsers = worker * 100 + round } else { wishes.title = "\(worker)" }
+                        if worker % 2 == 0 {
+                            wishes.maxUsers = worker * 100 + round
+                        } else {
+                            wishes.title = "\(worker)"
+                        }
                         _ = try? directory.update(made.id, wishes, ownedBy: Self.alice, unixTime: Self.now)
                         let own = try? directory.create(wishes, ownedBy: Self.bob, unixTime: 1, random: &random)
                         if let own, round % 2 == 0 { try? directory.delete(own.id, ownedBy: Self.bob) }
