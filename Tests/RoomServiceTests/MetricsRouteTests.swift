@@ -46,7 +46,7 @@ import WebTransport
     }
 
     @Test func roomsUsersAndJoinsByTheirCode() async throws {
-        let node = try ServiceFixture()
+        let node = ServiceFixture()
         let cam = try await node.leg("/whip", as: "cam")
         _ = try await node.leg("/whep", as: "cam")
         _ = try await node.leg("/whip", as: "other", room: "second")
@@ -69,8 +69,8 @@ import WebTransport
     }
 
     /// Whatever clients send, no label holds it.
-    @Test func requestsCountByRouteNeverByPath() async throws {
-        let node = try ServiceFixture()
+    @Test func requestsCountByRouteNeverByPath() async {
+        let node = ServiceFixture()
         _ = await node.send("GET", "/whip/secret-name")
         _ = await node.send("GET", "/v3/apps/secret-name/rooms")
         _ = await node.server("GET", "/v3/apps/demo/rooms")
@@ -98,8 +98,8 @@ import WebTransport
         #expect(count("/metrics", "GET", "2xx") == 1)
     }
 
-    @Test func signallingCountsByTypeAndDirection() async throws {
-        let node = try ServiceFixture()
+    @Test func signallingCountsByTypeAndDirection() async {
+        let node = ServiceFixture()
         node.counters.connectionOpened()
         node.counters.connectionOpened()
         node.counters.connectionClosed()
@@ -130,12 +130,12 @@ import WebTransport
         #expect(metrics["parlor_joins_total", ["door": "signalling", "code": "77"]] == nil)
     }
 
-    @Test func theServersCountsByReason() async throws {
+    @Test func theServersCountsByReason() async {
         var server = HTTPServerCounters()
         server.connections = 3
         server.slowReaders = 2
         server.tlsFailures = 5
-        let metrics = await metrics(try ServiceFixture(server: server))
+        let metrics = await metrics(ServiceFixture(server: server))
         #expect(metrics["parlor_http_connections"] == 3)
         #expect(metrics["parlor_http_dropped_total", ["reason": "slow_reader"]] == 2)
         #expect(metrics["parlor_http_dropped_total", ["reason": "tls_failure"]] == 5)

@@ -40,7 +40,7 @@ import WebTransport
     }
 
     @Test func aNodeIsReadyWhileItsWorkersAnswer() async throws {
-        let node = try ServiceFixture(workers: 2)
+        let node = ServiceFixture(workers: 2)
         var ready = try await readiness(node)
         #expect(ready.status == 503)
         #expect(ready.body == Readiness(ready: false, reason: "worker 0 does not answer"))
@@ -52,7 +52,7 @@ import WebTransport
     }
 
     @Test func drainingRefusesNewcomersOnly() async throws {
-        let node = try ServiceFixture()
+        let node = ServiceFixture()
         node.plane.setSnapshot(MediaSnapshot(time: .zero))
         let location = try await node.leg("/whip", as: "cam")
         let begun = await drain(node, "POST", #"{"deadline":"10m"}"#)
@@ -84,7 +84,7 @@ import WebTransport
     }
 
     @Test func theDeadlineComesOnceAndThereIsNoWayBack() async throws {
-        let node = try ServiceFixture()
+        let node = ServiceFixture()
         #expect(await drain(node, "POST", #"{"deadline":5}"#).status == 200)
         // Moved: what counts is the last one.
         #expect(await drain(node, "POST", #"{"deadline":8.5}"#).status == 200)
@@ -101,7 +101,7 @@ import WebTransport
     }
 
     @Test func aDrainWithoutDeadlineLasts() async throws {
-        let node = try ServiceFixture()
+        let node = ServiceFixture()
         for body in ["", "{}", #"{"deadline":null}"#] {
             #expect(await drain(node, "POST", body).status == 200, "\(body)")
             #expect(try await drain(node, "GET").decoded(Status.self).secondsLeft == nil)
@@ -115,16 +115,16 @@ import WebTransport
         #"{"deadline":"m"}"#, #"{"deadline":"-5m"}"#, #"{"deadline":[5]}"#, #"{"deadline":true}"#,
         #"{"deadline":"99999999999999999999h"}"#, #"{"deadline":604801}"#, #"{"deadline":"999999h"}"#,
     ])
-    func aBadDeadlineBeginsNothing(body: String) async throws {
-        let node = try ServiceFixture()
+    func aBadDeadlineBeginsNothing(body: String) async {
+        let node = ServiceFixture()
         let answer = await drain(node, "POST", body)
         #expect(answer.status == 400)
         #expect(answer.refusal?.code == 10053)
         #expect(node.admission.isOpen)
     }
 
-    @Test func onlyTheOperatorMay() async throws {
-        let node = try ServiceFixture()
+    @Test func onlyTheOperatorMay() async {
+        let node = ServiceFixture()
         let other = AccessKey(id: "theirkey", secret: "theirsecret")
         for method in ["GET", "POST", "DELETE"] {
             #expect(await node.send(method, "/v1/node/drain").status == 401)
@@ -133,14 +133,14 @@ import WebTransport
             #expect(stranger.status == 403)
             #expect(stranger.refusal?.code == 10051)
         }
-        let nobody = try ServiceFixture(operatorKey: nil)
+        let nobody = ServiceFixture(operatorKey: nil)
         #expect(await drain(nobody, "POST").status == 403)
         #expect(node.admission.isOpen && nobody.admission.isOpen)
     }
 
     /// What changes something cannot be sent a second time later.
-    @Test func aRequestWithoutDateOrWithAnOldOneIsRefused() async throws {
-        let node = try ServiceFixture()
+    @Test func aRequestWithoutDateOrWithAnOldOneIsRefused() async {
+        let node = ServiceFixture()
         #expect(await drain(node, "POST", dated: false).status == 400)
         #expect(await drain(node, "DELETE", dated: false).status == 400)
         #expect(await drain(node, "GET", dated: false).status == 200)

@@ -50,7 +50,7 @@ package final class Node: Sendable {
         let configuration = loaded.configuration
         // What can be wrong in a file comes before threads and ports.
         let tls = try Node.tls(loaded)
-        let (apps, savedRooms) = try Node.apps(loaded)
+        let (apps, savedRooms, bans) = try Node.apps(loaded)
         self.savedRooms = savedRooms
         // What the node shows in DTLS; signalling tells its fingerprint, so a new one at each start is as good as an old one.
         guard let certificate = Certificate.selfSigned(commonName: "parlor", days: Node.certificateDays) else {
@@ -79,7 +79,7 @@ package final class Node: Sendable {
             savedRooms.observe(room, notice)
             if logsRooms, let line = RoomLog.line(room, notice) { roomLog.post(line) }
         }
-        directory = RoomDirectory(environment: environment)
+        directory = RoomDirectory(environment: environment, bans: bans)
 
         var web = HTTPServerConfiguration()
         web.bodyLimit = configuration.limits.httpBody
@@ -168,8 +168,10 @@ package final class Node: Sendable {
         }
     }
 
-    /// The apps and rooms of the configuration and of earlier runs.
-    private static func apps(_ loaded: ConfigurationLoader.Loaded) throws(StartFailure) -> (AppDirectory, SavedRooms) {
+    /// The apps, rooms and bans of the configuration and of earlier runs.
+    private static func apps(
+        _ loaded: ConfigurationLoader.Loaded
+    ) throws(StartFailure) -> (AppDirectory, SavedRooms, BanTable) {
         let configuration = loaded.configuration
         let plain = configuration.media.plain
         var defaults = AppSettings()
@@ -197,7 +199,8 @@ package final class Node: Sendable {
             }
             return (
                 try AppDirectory(apps: apps, keys: keys, store: store, defaults: defaults),
-                try SavedRooms(store: store)
+                try SavedRooms(store: store),
+                try BanTable(store: store, unixTime: RoomClock.system.unixTime())
             )
         } catch { throw StartFailure(description: "\(error.message) (\(place("dataDir", loaded)))") }
     }
