@@ -1,6 +1,166 @@
 import RoomProtocol
+import Synchronization
+import WebTransport
 
 /// The SDK's version.
 public enum RTCClientVersion {
     public static let text = "0.3.0"
+}
+
+/// A user in a room: joins, hears of the others, sends messages, publishes and subscribes.
+///
+/// ```swift
+/// let client = try RTCClient(configuration: RTCConfiguration(servers: ["https://rtc.example.com:7880"]))
+/// client.delegate = room
+/// client.join(token: token, userData: "{\"name\":\"Alice\"}")
+/// ```
+///
+/// What happens is told to the `delegate` and to the streams of `events`, both in the same order. A client can be used
+/// from any thread. When its last reference goes, it leaves its room.
+///
+/// After a loss of the network the client comes back by itself, for up to `RTCConfiguration.reconnectTimeout`: the
+/// state is `reconnecting` meanwhile, and `reconnected` afterwards; what was missed (users, tracks, mutes, messages) is
+/// told then. Tracks stay published and subscribed.
+///
+/// In this version tracks are announced, listed and subscribed to, but no media flows yet over this path.
+public final class RTCClient: Sendable {
+    private let core: ClientCore
+
+    /// - Throws: 10053 when the configuration cannot be used.
+    public convenience init(configuration: RTCConfiguration) throws(RTCError) {
+        let http: HTTPClient
+        do { http = try SharedHTTPClients.client(configuration.trust.tls) } catch {
+            throw RTCError(.invalidParameter, "trust: \(error.message)")
+        }
+        guard !configuration.servers.isEmpty else {
+            throw RTCError(.invalidParameter, "servers: at least one base URL is needed")
+        }
+        for server in configuration.servers {
+            let url = try? WebURL(server)
+            guard let url, url.scheme == "http" || url.scheme == "https" else {
+                throw RTCError(.invalidParameter, "servers: \(server) is not an http or https URL")
+            }
+        }
+        let transport = SignallingTransport(
+            http: http, servers: configuration.servers, requestTimeout: configuration.requestTimeout)
+        try self.init(configuration: configuration, transport: transport)
+    }
+
+    /// With a transport of the caller's: a clock for tests, an HTTP client for many.
+    package init(configuration: RTCConfiguration, transport: SignallingTransport) throws(RTCError) {
+        core = ClientCore(configuration, transport: transport, certificate: try ClientCertificate.make())
+        core.delivery.belongs(to: self)
+    }
+
+    deinit {
+        core.leave()
+        core.delivery.finish()
+    }
+
+    // MARK: What happens
+
+    /// Is told what happens; not retained.
+    public var delegate: (any RTCClientDelegate)? {
+        get { core.delivery.delegate }
+        set { core.delivery.delegate = newValue }
+    }
+
+    /// A new stream, for one task, of all that happens from now on: what the delegate is told. It ends with the
+    /// client, or when more than 16,384 events wait in it.
+    public var events: AsyncStream<RTCClientEvent> { core.delivery.stream() }
+
+    public var connectionState: ConnectionState { core.state.withLock { $0.connectionState } }
+
+    // MARK: The room
+
+    /// Joins the room that the token names; the result is the state `connected`, or `disconnected` with the reason.
+    ///
+    /// It acts only when the state is `disconnected`; else it has no effect.
+    ///
+    /// - Parameters:
+    ///   - token: a room token of the app's back end.
+    ///   - userData: up to 1024 bytes that the others get with `didJoinOfUserID`.
+    public func join(token: String, userData: String? = nil) { core.join(token: token, userData: userData) }
+
+    /// Leaves the room, at once: the state is `disconnected` when this returns. Without effect when it is already.
+    public func leave() { core.leave() }
+
+    /// The others in the room, in the order in which this client heard of them; empty outside a room.
+    public var remoteUserList: [RemoteUser] { core.state.withLock { $0.session?.room.remoteUsers ?? [] } }
+
+    /// Another user in the room; `nil` when there is none of that id.
+    public func remoteUser(_ userID: String) -> RemoteUser? {
+        core.state.withLock { $0.session?.room.remoteUser(userID) }
+    }
+
+    // MARK: Messages and control
+
+    /// Sends a message through the server, which stamps it. The sender does not get it.
+    ///
+    /// - Parameters:
+    ///   - message: not empty; the server sets the limit (64 KiB by default).
+    ///   - users: ids; empty: everybody in the room.
+    ///   - messageID: for the receivers; empty: a random one.
+    /// - Returns: the message id.
+    /// - Throws: 21002 unless connected. A refusal by the server comes as `didRefuseMessage`.
+    @discardableResult
+    public func sendMessage(
+        _ message: String, toUsers users: [String] = [], messageID: String = ""
+    ) throws(RTCError) -> String {
+        try core.sendMessage(message, to: users, messageID: messageID)
+    }
+
+    /// Puts a user out of the room. It may join again, unless it is banned.
+    ///
+    /// - Throws: 10051 without a token that has the permission admin; 10021 for an unknown user; 21002 unless connected.
+    public func kick(_ userID: String) async throws(RTCError) { try await core.kick(userID) }
+
+    /// Changes the role, in the mode `live`. Before a join it is the role to join with.
+    ///
+    /// - Throws: 24006 in the mode `rtc`; 21002 when tracks are published that the audience may not have.
+    public func setClientRole(_ role: ClientRole) async throws(RTCError) { try await core.setRole(role) }
+
+    public var clientRole: ClientRole { core.state.withLock { $0.role } }
+
+    // MARK: Tracks
+
+    /// Whether every track of the others is subscribed to as it comes; true by default. Set to true it also takes the
+    /// present tracks that were never subscribed to; set to false it ends no subscription.
+    public var autoSubscribe: Bool {
+        get { core.state.withLock { $0.autoSubscribe } }
+        set { core.setAutoSubscribe(newValue) }
+    }
+
+    /// This client's published tracks.
+    public var publishedTracks: [LocalTrack] { core.state.withLock { $0.session?.publishing.tracks ?? [] } }
+
+    /// Publishes tracks: when this returns, they have their ids and the others hear of them. No media flows yet.
+    ///
+    /// - Throws: 10033 for a track that is published already; 24007 in the role audience; 21002 unless connected; what
+    ///   the server says. All or none of the tracks are published.
+    public func publish(_ tracks: [LocalTrack]) async throws(RTCError) { try await core.publish(tracks) }
+
+    /// Takes tracks back.
+    ///
+    /// - Throws: 10031 for a track that is not published; 21002 unless connected.
+    public func unpublish(_ tracks: [LocalTrack]) async throws(RTCError) { try await core.unpublish(tracks) }
+
+    /// Subscribes to tracks of the others; those that are subscribed already stay so.
+    ///
+    /// - Returns: those of them that are subscribed now; the server may refuse single ones.
+    /// - Throws: 10041 for a track that is not in the room; 21002 unless connected; what the server says.
+    @discardableResult
+    public func subscribe(_ tracks: [RemoteTrack]) async throws(RTCError) -> [RemoteTrack] {
+        try await core.subscribe(tracks)
+    }
+
+    /// Ends subscriptions; tracks without one are passed over.
+    ///
+    /// - Throws: 21002 unless connected.
+    public func unsubscribe(_ tracks: [RemoteTrack]) async throws(RTCError) { try await core.unsubscribe(tracks) }
+
+    // MARK: Tests
+
+    /// Behaves as if the network were lost at this moment; the client then comes back as it would.
+    package func loseConnection(_ loss: SignallingConnection.Loss = .noticed) { core.loseConnection(loss) }
 }

@@ -3,6 +3,8 @@ extension Command {
     static let all: [Command] = [
         ServeCommand.command, TokenCommand.command, ServerAPICommands.rooms, ServerAPICommands.users,
         ServerAPICommands.kick, DrainCommand.command,
-        SDPCommands.publish, SDPCommands.play, VersionCommand.command,
+        SDPCommands.publish, SDPCommands.play,
+        WebhookCommands.listen,
+        VersionCommand.command,
     ]
 }

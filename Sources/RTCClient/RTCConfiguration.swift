@@ -1,0 +1,61 @@
+package import WebTransport
+
+/// What a client needs to know before it can join.
+///
+/// ```swift
+/// var configuration = RTCConfiguration(servers: ["https://rtc.example.com:7880"])
+/// configuration.trust = .authorities(pemFile: "our-ca.pem")
+/// let client = try RTCClient(configuration: configuration)
+/// ```
+public struct RTCConfiguration: Sendable {
+    /// Base URLs of the servers, `http` or `https`. At a join the first that serves it is taken.
+    public var servers: [String]
+    /// Which certificates of `https` servers are believed.
+    public var trust: ServerTrust = .system
+    /// How long a client that has lost its connection tries to come back. The server gives a user away after 30 s.
+    public var reconnectTimeout: Duration = .seconds(30)
+    /// For one exchange with the server: HTTP, opening the WebSocket, the answer to a request.
+    public var requestTimeout: Duration = .seconds(5)
+    public var mode: ClientMode = .rtc
+    /// The role to begin with; of meaning in the mode `live` only.
+    public var role: ClientRole = .audience
+
+    public init(servers: [String]) {
+        self.servers = servers
+    }
+}
+
+/// Which certificates a client believes.
+public enum ServerTrust: Sendable, Hashable {
+    /// Those that lead to one of the system's authorities.
+    case system
+    /// Those of the system, and those that lead to an authority in this PEM file.
+    case authorities(pemFile: String)
+    /// The same with the PEM text itself.
+    case authoritiesPEM(String)
+    /// Every certificate: for development only, anybody in between could read everything.
+    case everything
+
+    package var tls: TLSTrust {
+        switch self {
+        case .system: .system
+        case .authorities(let file): .authorities(.file(file))
+        case .authoritiesPEM(let text): .authorities(.text(text))
+        case .everything: .insecure
+        }
+    }
+}
+
+/// What a room is used for.
+public enum ClientMode: Sendable, Hashable {
+    /// Everybody may publish and subscribe.
+    case rtc
+    /// Broadcasters publish, the audience only subscribes.
+    case live
+}
+
+/// What a user does in the mode `live`.
+public enum ClientRole: Sendable, Hashable {
+    case broadcaster
+    case audience
+}

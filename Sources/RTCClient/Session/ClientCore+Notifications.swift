@@ -1,0 +1,50 @@
+import RoomProtocol
+
+extension ClientCore {
+    /// Takes what the server says, until the connection ends.
+    func serve(_ connection: SignallingConnection, _ life: Int) async {
+        for await notification in connection.notifications {
+            await delivery.room()
+            guard isAlive(life) else { return }
+            switch notification {
+            case .disconnect(let notice):
+                if case .over(let info) = EndingRules.verdict(notice: notice) {
+                    end(life, info)
+                } else {
+                    connection.close()
+                }
+                return
+            case .messages(let messages): receive(messages.messages, life)
+            case .qos(let messages):
+                let serial = messages.messages.map(\.serial).max()
+                _ = withSession(life) { $0.messageMark = max($0.messageMark ?? 0, serial ?? 0) }
+            case .publishDisconnected(let notice):
+                Task { await self.renewPublishing(life, after: notice.connectionID) }
+            case .subscribeDisconnected(let notice):
+                Task { await self.renewSubscribing(life, after: notice.connectionID) }
+            case .playerJoined, .playerLeft, .playerReconnecting, .playerReconnected, .tracksAdded, .tracksRemoved,
+                .tracksMuted:
+                _ = withSession(life) { emit($0.room.apply(notification)) }
+                if case .tracksAdded = notification { subscribeAutomatically(life) }
+            default: break
+            }
+        }
+    }
+
+    /// Each message once: a replay after a loss may overlap with what came before.
+    private func receive(_ messages: [RoomMessage], _ life: Int) {
+        _ = withSession(life) { session in
+            for message in messages.sorted(by: { $0.serial < $1.serial }) {
+                guard message.serial > session.lastMessage ?? Int.min else { continue }
+                session.lastMessage = message.serial
+                session.messageMark = max(session.messageMark ?? 0, message.serial)
+                emit([
+                    .messageReceived(
+                        MessageInfo(
+                            identifier: message.messageID, userID: message.playerID, content: message.text,
+                            timestamp: message.timestamp))
+                ])
+            }
+        }
+    }
+}

@@ -1,0 +1,253 @@
+import MediaTransport
+import MediaWire
+import RoomProtocol
+import Synchronization
+
+extension ClientCore {
+    /// The session's number and connection.
+    ///
+    /// - Throws: 21002 unless the client is in a room and not cut off.
+    func usable() throws(RTCError) -> (life: Int, connection: SignallingConnection) {
+        let found: (Int, SignallingConnection)? = state.withLock { state in
+            guard state.connectionState == .connected || state.connectionState == .reconnected,
+                let session = state.session, let connection = session.connection
+            else { return nil }
+            return (session.life, connection)
+        }
+        guard let found else { throw RTCError(.wrongState, "the client is not connected to a room") }
+        return found
+    }
+
+    func publish(_ tracks: [LocalTrack]) async throws(RTCError) {
+        guard !tracks.isEmpty else { return }
+        guard Set(tracks).count == tracks.count else {
+            throw RTCError(.publishAlreadyExists, "a track stands twice in the list")
+        }
+        let (life, _) = try usable()
+        if mode == .live, state.withLock({ $0.role }) == .audience {
+            throw RTCError(.wrongRole, "the audience does not publish; setClientRole(.broadcaster) first")
+        }
+        try await publishTurns.run { () async throws(RTCError) in
+            let published = withSession(life) { $0.publishing.tracks } ?? []
+            if let twice = tracks.first(where: { $0.isPublished || published.contains($0) }) {
+                throw RTCError(.publishAlreadyExists, "the \(twice.kind) track \"\(twice.tag)\" is published already")
+            }
+            try await publishInTurn(tracks, life)
+        }
+    }
+
+    /// With a publishing connection `pub-tracks`, else `pubpc` with all tracks.
+    private func publishInTurn(_ tracks: [LocalTrack], _ life: Int) async throws(RTCError) {
+        let (_, connection) = try usable()
+        guard let publishing = withSession(life, { $0.publishing }) else {
+            throw RTCError(.wrongState, "the client has left the room")
+        }
+        guard publishing.connectionID != nil, !publishing.isUncertain, var offer = publishing.offer, !offer.isFull
+        else { return try await openPublishing(publishing.tracks + tracks, life) }
+
+        let described = describe(tracks, after: publishing.tracks, in: &offer)
+        let answer: TracksAnswer<PublishedTrackResult>
+        do throws(SignallingError) {
+            answer = try await connection.publishMore(sdp: offer.description.text, tracks: described)
+        } catch {
+            if case .refused(let refused) = error, refused.code == .publishConnectionGone {
+                return try await openPublishing(publishing.tracks + tracks, life)
+            }
+            markUncertain(life, error)
+            throw RTCError(error)
+        }
+        let results = try await results(answer.tracks, of: tracks, connection)
+        settle(results, offer, connectionID: nil, life)
+    }
+
+    /// A new publishing connection, which takes the place of any earlier one, with these tracks.
+    private func openPublishing(_ tracks: [LocalTrack], _ life: Int) async throws(RTCError) {
+        let (_, connection) = try usable()
+        var random = SystemRandomNumberGenerator()
+        var offer = ClientOffer(
+            transport: .random(fingerprint: certificate.fingerprint, using: &random), sessionID: random.next(),
+            cname: String(random.next(), radix: 36))
+        let described = describe(tracks, after: [], in: &offer)
+        let answer: PublishConnectionAnswer
+        do throws(SignallingError) {
+            answer = try await connection.publish(sdp: offer.description.text, tracks: described)
+        } catch {
+            markUncertain(life, error)
+            throw RTCError(error)
+        }
+        let results = try await results(answer.tracks ?? [], of: tracks, connection)
+        guard let id = answer.connectionID else {
+            throw RTCError(.fatal, "the answer to pubpc names no connection")
+        }
+        settle(results, offer, connectionID: id, life)
+    }
+
+    /// Puts the tracks into the offer.
+    private func describe(
+        _ tracks: [LocalTrack], after present: [LocalTrack], in offer: inout ClientOffer
+    ) -> [PublishedTrack] {
+        var kinds = Set(present.map(\.kind))
+        return tracks.map { track in
+            let kind: RoomProtocol.TrackKind = track.kind == .audio ? .audio : .video
+            let mid = offer.add(
+                ClientOffer.Section(
+                    localID: track.localID, kind: kind, ssrc: UInt32.random(in: 1...UInt32.max),
+                    repairSSRC: kind == .video ? UInt32.random(in: 1...UInt32.max) : nil))
+            return PublishedTrack(
+                localID: track.localID, localMid: mid, master: kinds.insert(track.kind).inserted, kind: kind,
+                kbps: track.bitrate, tag: track.tag.isEmpty ? nil : track.tag)
+        }
+    }
+
+    /// The track ids of the tracks.
+    ///
+    /// - Throws: when one was not taken; those that were are taken back then.
+    private func results(
+        _ results: [PublishedTrackResult], of tracks: [LocalTrack], _ connection: SignallingConnection
+    ) async throws(RTCError) -> [(LocalTrack, String)] {
+        let taken = Dictionary(
+            results.compactMap { result in result.status ? result.trackID.map { (result.localID, $0) } : nil },
+            uniquingKeysWith: { first, _ in first })
+        var ids: [(LocalTrack, String)] = []
+        for track in tracks {
+            guard let id = taken[track.localID] else {
+                if !taken.isEmpty { try? await connection.unpublish(trackIDs: taken.values.sorted()) }
+                throw RTCError(.fatal, "the server has not taken the \(track.kind) track \"\(track.tag)\"")
+            }
+            ids.append((track, id))
+        }
+        return ids
+    }
+
+    /// Notes what is published now, and tells the server which of the tracks are muted.
+    private func settle(_ results: [(LocalTrack, String)], _ offer: ClientOffer, connectionID: String?, _ life: Int) {
+        let connection = withSession(life) { session in
+            session.publishing.offer = offer
+            if let connectionID {
+                session.publishing.connectionID = connectionID
+                session.publishing.tracks = []
+                session.publishing.isUncertain = false
+            }
+            for (track, id) in results {
+                track.published(as: id, by: self)
+                session.publishing.tracks.append(track)
+            }
+            return session.connection
+        }
+        // What is sent into a lost connection is told again on coming back.
+        try? connection??.mute(results.map { TrackMute(trackID: $0.1, muted: $0.0.isMuted) })
+    }
+
+    /// Whether the request was executed is not known: the next one, or the way back, begins anew with `pubpc`.
+    private func markUncertain(_ life: Int, _ error: SignallingError) {
+        switch error {
+        case .ended, .timeout, .cancelled, .unreadable: _ = withSession(life) { $0.publishing.isUncertain = true }
+        default: break
+        }
+    }
+
+    func unpublish(_ tracks: [LocalTrack]) async throws(RTCError) {
+        guard !tracks.isEmpty else { return }
+        let (life, _) = try usable()
+        try await publishTurns.run { () async throws(RTCError) in
+            let (_, connection) = try usable()
+            let published = withSession(life) { $0.publishing.tracks } ?? []
+            var ids: [String] = []
+            for track in tracks {
+                guard published.contains(track), let id = track.trackID else {
+                    throw RTCError(.publishNotExist, "the \(track.kind) track \"\(track.tag)\" is not published")
+                }
+                ids.append(id)
+            }
+            _ = withSession(life) { session in
+                session.publishing.tracks.removeAll { tracks.contains($0) }
+                for track in tracks { session.publishing.offer?.remove(localID: track.localID) }
+            }
+            for track in tracks { track.unpublished() }
+            do throws(SignallingError) { try await connection.unpublish(trackIDs: ids) } catch {
+                // They are gone here. If the server has not heard of it, it will on the way back.
+                switch error {
+                case .refused, .unreadable, .tooManyRequests: throw RTCError(error)
+                default: break
+                }
+            }
+        }
+    }
+
+    func sendMute(of track: LocalTrack) {
+        guard let id = track.trackID, let connection = state.withLock({ $0.session?.connection }) else { return }
+        // Cut off: told on coming back.
+        try? connection.mute([TrackMute(trackID: id, muted: track.isMuted)])
+    }
+
+    // MARK: After a loss
+
+    /// Brings the server's idea of this client's tracks and subscriptions in line with its own, after a way back.
+    ///
+    /// - Parameter isFresh: it was a new join to the server.
+    func repair(_ life: Int, _ answer: AuthAnswer, isFresh: Bool) async {
+        await publishTurns.discardingErrors { () async throws(RTCError) in
+            guard let publishing = self.withSession(life, { $0.publishing }) else { return }
+            let known = isFresh ? [] : answer.ownPublications.map { Set($0.map(\.trackID)) }
+            let own = publishing.tracks.compactMap(\.trackID)
+            let isComplete = known.map { known in own.allSatisfy { known.contains($0) } } ?? true
+            if isFresh || publishing.isUncertain || !isComplete {
+                try await self.republish(life)
+            } else if let known {
+                let ghosts = known.subtracting(own)
+                let connection = try self.usable().connection
+                if !own.isEmpty {
+                    try? connection.mute(
+                        publishing.tracks.compactMap { track in
+                            track.trackID.map { TrackMute(trackID: $0, muted: track.isMuted) }
+                        })
+                }
+                if !ghosts.isEmpty { try? await connection.unpublish(trackIDs: ghosts.sorted()) }
+            }
+        }
+        await subscribeTurns.discardingErrors { () async throws(RTCError) in
+            let isComplete = self.withSession(life) { session in
+                let own = session.room.trackIDs(subscribed: true)
+                guard !isFresh, !session.subscribing.isUncertain else { return false }
+                guard let known = answer.ownSubscriptions.map({ Set($0.map(\.trackID)) }) else { return true }
+                return own.allSatisfy { known.contains($0) }
+            }
+            if isComplete == false { try await self.resubscribe(life) }
+        }
+        subscribeAutomatically(life)
+    }
+
+    /// `pubpc` with all tracks. Those that the server does not take are lost, and the app is told.
+    private func republish(_ life: Int) async throws(RTCError) {
+        guard let tracks = withSession(life, { $0.publishing.tracks }) else { return }
+        guard !tracks.isEmpty else {
+            _ = withSession(life) { $0.publishing = Publishing() }
+            return
+        }
+        do throws(RTCError) { try await openPublishing(tracks, life) } catch {
+            // Cut off again: the next way back repeats this.
+            guard withSession(life, { $0.connection?.end == nil }) == true else { throw error }
+            _ = withSession(life) { session in
+                session.publishing = Publishing()
+                for track in tracks { track.unpublished() }
+                emit([.localTracksLost(tracks, error)])
+            }
+        }
+    }
+
+    /// The server has given up the publishing connection: a new one.
+    func renewPublishing(_ life: Int, after connectionID: String) async {
+        guard await pause(.seconds(1)) else { return }
+        await publishTurns.discardingErrors { () async throws(RTCError) in
+            guard self.withSession(life, { $0.publishing.connectionID == connectionID }) == true else { return }
+            try await self.republish(life)
+        }
+    }
+}
+
+extension SerialTurns {
+    /// For work that nobody waits for: what fails is repeated by the next way back.
+    func discardingErrors(_ body: () async throws(RTCError) -> Void) async {
+        do throws(RTCError) { try await run(body) } catch {}
+    }
+}

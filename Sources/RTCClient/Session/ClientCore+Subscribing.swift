@@ -1,0 +1,180 @@
+import RoomProtocol
+import Synchronization
+
+extension ClientCore {
+    /// - Returns: the tracks that are subscribed now, of those that were asked for.
+    func subscribe(_ tracks: [RemoteTrack]) async throws(RTCError) -> [RemoteTrack] {
+        let (life, _) = try usable()
+        for track in tracks where withSession(life, { $0.room.remoteTrack(track.trackID) == nil }) != false {
+            throw RTCError(.subscribeNotExist, "there is no track \(track.trackID) in the room")
+        }
+        return try await subscribeTurns.run { () async throws(RTCError) in
+            try await subscribeInTurn(tracks.map(\.trackID), life)
+        }
+    }
+
+    private func subscribeInTurn(_ trackIDs: [String], _ life: Int) async throws(RTCError) -> [RemoteTrack] {
+        let (_, connection) = try usable()
+        let pending = withSession(life) { session in
+            trackIDs.filter { session.room.remoteTrack($0)?.isSubscribed == false }
+        }
+        guard let pending, let subscribing = withSession(life, { $0.subscribing }) else {
+            throw RTCError(.wrongState, "the client has left the room")
+        }
+        if !pending.isEmpty {
+            if subscribing.connectionID == nil || subscribing.isUncertain {
+                try await openSubscribing(adding: pending, life)
+            } else {
+                let answer: TracksAnswer<SubscribedTrackResult>?
+                do throws(SignallingError) {
+                    answer = try await connection.subscribeMore(pending.map { WantedTrack(trackID: $0) })
+                } catch {
+                    guard case .refused(let refused) = error, refused.code == .subscribeConnectionGone else {
+                        markSubscribingUncertain(life, error)
+                        throw RTCError(error)
+                    }
+                    answer = nil
+                }
+                if let answer {
+                    settle(answer.tracks, connectionID: nil, life)
+                } else {
+                    try await openSubscribing(adding: pending, life)
+                }
+            }
+        }
+        return withSession(life) { session in
+            trackIDs.compactMap { session.room.remoteTrack($0) }.filter(\.isSubscribed)
+        } ?? []
+    }
+
+    /// `subpc` with all that is subscribed, and these.
+    private func openSubscribing(adding trackIDs: [String], _ life: Int) async throws(RTCError) {
+        let (_, connection) = try usable()
+        let all = (withSession(life) { $0.room.trackIDs(subscribed: true) } ?? []) + trackIDs
+        let answer: SubscribeConnectionAnswer
+        do throws(SignallingError) {
+            answer = try await connection.subscribe(all.map { WantedTrack(trackID: $0) })
+        } catch {
+            markSubscribingUncertain(life, error)
+            throw RTCError(error)
+        }
+        guard let id = answer.connectionID else { throw RTCError(.fatal, "the answer to subpc names no connection") }
+        settle(answer.tracks ?? [], connectionID: id, life)
+    }
+
+    private func markSubscribingUncertain(_ life: Int, _ error: SignallingError) {
+        switch error {
+        case .ended, .timeout, .cancelled, .unreadable: _ = withSession(life) { $0.subscribing.isUncertain = true }
+        default: break
+        }
+    }
+
+    /// Notes which are subscribed now, and tells the app of the new ones.
+    private func settle(_ results: [SubscribedTrackResult], connectionID: String?, _ life: Int) {
+        _ = withSession(life) { session in
+            let before = Set(session.room.trackIDs(subscribed: true))
+            if let connectionID {
+                session.subscribing.connectionID = connectionID
+                session.subscribing.isUncertain = false
+                let taken = Set(results.filter(\.status).map(\.trackID))
+                for id in before.subtracting(taken) { session.room.unsubscribed(id) }
+            }
+            for result in results where result.status {
+                session.room.subscribed(result.trackID, muted: result.muted)
+            }
+            let new = results.filter { $0.status && !before.contains($0.trackID) }.map(\.trackID)
+            emit(session.room.subscribedEvents(new))
+        }
+    }
+
+    func unsubscribe(_ tracks: [RemoteTrack]) async throws(RTCError) {
+        let (life, _) = try usable()
+        try await subscribeTurns.run { () async throws(RTCError) in
+            let (_, connection) = try usable()
+            let ids = withSession(life) { session in
+                let ids = tracks.map(\.trackID).filter { session.room.remoteTrack($0)?.isSubscribed == true }
+                for id in ids { session.room.unsubscribed(id) }
+                return ids
+            }
+            guard let ids, !ids.isEmpty else { return }
+            do throws(SignallingError) { try await connection.unsubscribe(trackIDs: ids) } catch {
+                markSubscribingUncertain(life, error)
+                throw RTCError(error)
+            }
+        }
+    }
+
+    // MARK: autoSubscribe
+
+    /// Subscribes, one request at a time, to what is not subscribed yet and has not been tried.
+    func subscribeAutomatically(_ life: Int) {
+        let starts: Bool = state.withLock { state in
+            guard state.autoSubscribe, state.session?.life == life, state.session?.subscribing.isAutomatRunning == false
+            else { return false }
+            state.session?.subscribing.isAutomatRunning = true
+            return true
+        }
+        guard starts else { return }
+        Task {
+            while let batch = self.nextBatch(life) {
+                do throws(RTCError) {
+                    _ = try await self.subscribeTurns.run { () async throws(RTCError) in
+                        try await self.subscribeInTurn(batch, life)
+                    }
+                } catch {
+                    switch error.code {
+                    case .networkTimeout, .operationTimeout, .wrongState:
+                        // Cut off: the way back goes on with them.
+                        self.stopAutomat(life, untried: batch)
+                        return
+                    case .serverUnavailable, .tooManyOperations:
+                        _ = self.withSession(life) { $0.room.setUntried(batch) }
+                        guard await self.pause(.seconds(1)) else { return }
+                    default: break  // Refused: `isSubscribed` stays false.
+                    }
+                }
+            }
+        }
+    }
+
+    private func stopAutomat(_ life: Int, untried: [String]) {
+        _ = withSession(life) { session in
+            session.room.setUntried(untried)
+            session.subscribing.isAutomatRunning = false
+        }
+    }
+
+    /// New tracks that `autoSubscribe` has not tried, at most 100; `nil` ends the automat.
+    private func nextBatch(_ life: Int) -> [String]? {
+        state.withLock { state in
+            guard state.session?.life == life else { return nil }
+            let isConnected = state.connectionState == .connected || state.connectionState == .reconnected
+            let batch = state.session?.room.takeUntried(limit: 100) ?? []
+            guard state.autoSubscribe, isConnected, !batch.isEmpty else {
+                state.session?.subscribing.isAutomatRunning = false
+                return nil
+            }
+            return batch
+        }
+    }
+
+    // MARK: After a loss
+
+    /// `subpc` with all that is subscribed.
+    func resubscribe(_ life: Int) async throws(RTCError) {
+        let isNeeded = withSession(life) { session in
+            session.subscribing.connectionID = nil
+            return !session.room.trackIDs(subscribed: true).isEmpty
+        }
+        if isNeeded == true { try await openSubscribing(adding: [], life) }
+    }
+
+    /// The server has given up the subscribing connection: a new one.
+    func renewSubscribing(_ life: Int, after connectionID: String) async {
+        guard await pause(.seconds(1)) else { return }
+        await subscribeTurns.discardingErrors { () async throws(RTCError) in
+            guard self.withSession(life, { $0.subscribing.connectionID == connectionID }) == true else { return }
+            try await self.resubscribe(life)
+        }
+    }
+}

@@ -1,6 +1,0 @@
-import RTCClient
-import Testing
-
-@Suite struct VersionTests {
-    @Test func versionIsSaid() { #expect(!RTCClientVersion.text.isEmpty) }
-}
