@@ -176,7 +176,8 @@ extension SessionModelRun {
             wanted[place].profile = chance(12) ? "huge" : pick(["high", "medium", "low"])
         }
         let isWrong = wanted.contains { $0.profile == "huge" }
-        var code: ResultCode = isWrong ? .invalidParameter : .ok
+        let isTooMuch = wanted.count > limits.usersPerRoom
+        var code: ResultCode = isTooMuch ? .tooManyOperations : isWrong ? .invalidParameter : .ok
         switch action {
         case "subscribe", "subscribe more":
             if action == "subscribe more" {
@@ -198,7 +199,7 @@ extension SessionModelRun {
             if done != wanted.filter(session.subscriptions.contains) { note("unsubscribed \(done)") }
             model.change(user) { $0.subscriptions.subtract(wanted) }
         default:
-            if !isWrong, wanted.contains(where: { session?.subscriptions.contains($0.trackID) != true }) {
+            if code == .ok, wanted.contains(where: { session?.subscriptions.contains($0.trackID) != true }) {
                 code = .subscribeNotExist
             }
             if session?.subscribing == nil { code = .subscribeConnectionGone }
@@ -329,13 +330,15 @@ extension SessionModelRun {
             lines.append(video)
         }
         lastSocket += 2
-        guard let key = SRTPMasterKey(
-            profile: .aeadAES128GCM, key: [UInt8](repeating: 1, count: 16), salt: [UInt8](repeating: 2, count: 12))
+        guard
+            let key = SRTPMasterKey(
+                profile: .aeadAES128GCM, key: [UInt8](repeating: 1, count: 16), salt: [UInt8](repeating: 2, count: 12))
         else { return note("no key") }
         let transport = LegPlan.Transport(
             ports: PlainPorts(
                 socket: SocketID(lastSocket), port: 8000, rtcpSocket: SocketID(lastSocket + 1), rtcpPort: 8001),
-            inbound: key, outbound: key, remote: .latched, localSSRC: UInt32(truncatingIfNeeded: lastSocket), cname: "c")
+            inbound: key, outbound: key, remote: .latched, localSSRC: UInt32(truncatingIfNeeded: lastSocket), cname: "c"
+        )
         let plan = LegPlan(kind: kind, transports: [transport], lines: lines)
         let id = LegID(room: state.instance, using: &random)
         do {
