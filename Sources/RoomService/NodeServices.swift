@@ -40,7 +40,7 @@ package struct NodeServices: Sendable {
 
     /// - Parameters:
     ///   - admission: whether newcomers are let in.
-    ///   - counters: what is counted at the doors; the caller feeds it the rooms' notices.
+    ///   - counters: what is counted at the doors.
     ///   - onDrained: called when a drain's deadline has come: the node shall end.
     package init(
         apps: AppDirectory, directory: RoomDirectory, environment: RoomEnvironment, settings: Settings,
@@ -66,12 +66,11 @@ package struct NodeServices: Sendable {
         signalling.add(to: &router)
         ServerRoutes(apps: apps, directory: directory, clock: environment.clock).add(to: &router)
         MetricsRoute(
-            plane: environment.plane, directory: directory, counters: counters, admission: admission,
+            environment: environment, directory: directory, counters: counters, admission: admission,
             server: settings.serverCounters
         ).add(to: &router)
         NodeRoutes(
-            apps: apps, directory: directory, plane: environment.plane, clock: environment.clock, counters: counters,
-            admission: admission,
+            apps: apps, directory: directory, environment: environment, admission: admission,
             drain: Drain(admission: admission, clock: environment.clock, onDeadline: onDrained),
             operatorKey: settings.operatorKey
         ).add(to: &router)

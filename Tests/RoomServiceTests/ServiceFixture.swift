@@ -4,6 +4,7 @@ import MediaWire
 import RoomControl
 import RoomService
 import RoomTestKit
+import Synchronization
 import Testing
 import WebTransport
 
@@ -13,10 +14,21 @@ struct ServiceFixture: Sendable {
     let plane: RecordingMediaPlane
     let directory: RoomDirectory
     let services: NodeServices
+    let admission = Admission()
+    let counters = NodeCounters()
+    /// How often a drain's deadline came.
+    let deadlines = Deadlines()
     static let key = AccessKey(id: "devkey", secret: "devsecret")
+
+    final class Deadlines: Sendable {
+        private let number = Atomic<Int>(0)
+        var count: Int { number.load(ordering: .relaxed) }
+        func come() { number.add(1, ordering: .relaxed) }
+    }
 
     init(
         ports: ClosedRange<UInt16> = 8000...8499, plainLegs: Bool = true, workers: Int = 1,
+        operatorKey: String? = "devkey", server: HTTPServerCounters? = nil,
         change: (inout AppSettings) -> Void = { _ in }
     ) {
         var settings = AppSettings()
@@ -29,12 +41,15 @@ struct ServiceFixture: Sendable {
         let environment = RoomEnvironment(plane: plane, clock: clock.clock)
         directory = RoomDirectory(environment: environment)
         let loopback = TransportAddress(ipv4: 0x7F00_0001, port: 0)
+        var nodeSettings = NodeServices.Settings(
+            plainLegs: PlainLegSettings(
+                areAllowed: plainLegs, announced: [loopback], ownPorts: [7900...7901, ports]),
+            isTrustedProxy: { $0.host == "10.0.0.1" })
+        nodeSettings.operatorKey = operatorKey
+        nodeSettings.serverCounters = { server }
         services = NodeServices(
-            apps: apps, directory: directory, environment: environment,
-            settings: NodeServices.Settings(
-                plainLegs: PlainLegSettings(
-                    areAllowed: plainLegs, announced: [loopback], ownPorts: [7900...7901, ports]),
-                isTrustedProxy: { $0.host == "10.0.0.1" }))
+            apps: apps, directory: directory, environment: environment, settings: nodeSettings, admission: admission,
+            counters: counters, onDrained: { [deadlines] in deadlines.come() })
     }
 
     func token(
@@ -81,10 +96,11 @@ struct ServiceFixture: Sendable {
     // MARK: Server API
 
     func server(
-        _ method: String, _ target: String, key: AccessKey = key, headers: HTTPFields = [:],
+        _ method: String, _ target: String, key: AccessKey = key, headers: HTTPFields = [:], body: String = "",
         tamper: (inout HTTPRequest) -> Void = { _ in }
     ) async -> HTTPResponse {
-        var request = HTTPRequest(method: method, target: target, headers: headers, peerHost: "127.0.0.1")
+        var request = HTTPRequest(
+            method: method, target: target, headers: headers, body: Array(body.utf8), peerHost: "127.0.0.1")
         request.headers["Host"] = "127.0.0.1:7880"
         request.headers["Authorization"] = RequestSignature.authorization(for: SignableRequest(request), key: key)
         tamper(&request)

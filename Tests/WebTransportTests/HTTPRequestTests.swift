@@ -14,6 +14,27 @@ struct HTTPRequestTests {
         #expect(HTTPRequest(method: "GET", target: "/?").queryItems.isEmpty)
     }
 
+    @Test(
+        arguments: [
+            ("http://h", "/", nil), ("HTTP://h:1/a%2Fb?c=d?e", "/a%2Fb", "c=d?e"), ("https://[::1]?q", "/", "q"),
+            ("https://h/?", "/", ""), ("*", "*", nil), ("/http://h/a?b", "/http://h/a", "b"),
+            ("http:/a", "http:/a", nil),
+        ] as [(String, String, String?)])
+    func `an absolute target has a path, too`(target: String, path: String, query: String?) {
+        let request = HTTPRequest(method: "GET", target: target)
+        #expect(request.path == path)
+        #expect(request.query == query)
+        #expect(request.target == target)
+    }
+
+    @Test func `a combining mark hides no separator`() {
+        let request = HTTPRequest(method: "GET", target: "/a/\u{308}b?\u{308}c&\u{308}d=\u{308}e")
+        #expect(request.path == "/a/\u{308}b")
+        #expect(request.pathComponents == ["a", "\u{308}b"])
+        let items = request.queryItems.map { [$0.name, $0.value] }
+        #expect(items == [["\u{308}c", ""], ["\u{308}d", "\u{308}e"]])
+    }
+
     @Test(arguments: [
         ("", ""), ("%", "%"), ("%4", "%4"), ("%41", "A"), ("%4g", "%4g"), ("%%41", "%A"), ("a+b", "a+b"),
         ("%ff", "\u{FFFD}"), ("%00", "\0"), ("é", "é"),

@@ -23,10 +23,14 @@ package final class Node: Sendable {
 
     private let engine: Engine
     private let admission: Admission
+    private let roomLog: LogQueue
     private let directory: RoomDirectory
     private let server: HTTPServer
     private let reports: Task<Void, Never>
     private let notices: Task<Void, Never>
+
+    /// Longer than a node runs; clients do not look at it (RFC 8827, section 6.5), but some libraries do.
+    private static let certificateDays = 3650
 
     /// Requests under way get this long when the node stops.
     private static let grace = Duration.milliseconds(300)
@@ -44,6 +48,10 @@ package final class Node: Sendable {
         let configuration = loaded.configuration
         // What can be wrong in a file comes before threads and ports.
         let tls = try Node.tls(loaded)
+        // What the node shows in DTLS; signalling tells its fingerprint, so a new one at each start is as good as an old one.
+        guard let certificate = Certificate.selfSigned(commonName: "parlor", days: Node.certificateDays) else {
+            throw StartFailure(description: "no certificate for DTLS could be made")
+        }
         let descriptors = OpenFileLimit.raise()
         let addresses = NodeAddresses(configuration.media, machine: machine)
         let engine: Engine
@@ -56,18 +64,15 @@ package final class Node: Sendable {
         let admission = Admission()
         self.admission = admission
         let logsRooms = configuration.log.rooms
-        guard let certificate = Certificate.selfSigned(commonName: "parlor", days: 3650) else {
-            engine.stop()
-            throw StartFailure(description: "the node cannot make its DTLS certificate")
-        }
+        let roomLog = LogQueue(write: log)
+        self.roomLog = roomLog
         let environment = RoomEnvironment(
             plane: engine, limits: RoomLimits(configuration.limits),
             connections: ConnectionSettings(
                 fingerprint: certificate.fingerprint, announced: addresses.announced,
                 firstPort: configuration.media.port)
         ) { room, _, notice in
-            counters.observed(notice)
-            if logsRooms, let line = RoomLog.line(room, notice) { log(line) }
+            if logsRooms, let line = RoomLog.line(room, notice) { roomLog.post(line) }
         }
         directory = RoomDirectory(environment: environment)
 
@@ -129,6 +134,7 @@ package final class Node: Sendable {
         engine.stop()
         await reports.value
         notices.cancel()
+        await roomLog.flush()
     }
 
     // MARK: From the configuration
@@ -159,6 +165,9 @@ package final class Node: Sendable {
             settings.noAutoCreateRoom = app.settings.noAutoCreateRoom
             settings.noAutoCloseRoom = app.settings.noAutoCloseRoom
             settings.autoCloseTtl = MediaDuration(app.settings.autoCloseTtl)
+            settings.noEnterTtl = MediaDuration(app.settings.noEnterTtl)
+            settings.userTimeout = MediaDuration(app.settings.userTimeout)
+            settings.videoCodec = app.settings.videoCodec
             settings.legLease = MediaDuration(plain.lease)
             settings.legTimeout = MediaDuration(plain.silence)
             return App(id: app.id, accessKey: app.accessKey, settings: settings)
@@ -223,18 +232,5 @@ package final class Node: Sendable {
 
     private static func place(_ key: String, _ loaded: ConfigurationLoader.Loaded) -> String {
         "\(key), \(loaded.origin(of: key))"
-    }
-}
-
-extension RoomLimits {
-    init(_ limits: NodeConfiguration.Limits) {
-        self.init()
-        messageBytes = limits.message
-        messagesPerSecond = limits.messagesPerSecond
-        framesPerSecond = limits.requestsPerSecond
-        tracksPerUser = limits.tracksPerUser
-        usersPerRoom = limits.usersPerRoom
-        rooms = limits.rooms
-        users = limits.users
     }
 }
