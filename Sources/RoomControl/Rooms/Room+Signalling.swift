@@ -19,16 +19,30 @@ extension Room {
     ) -> Result<Void, RoomRefusal> {
         let now = environment.clock.now()
         var effects: [RoomEffect] = []
-        defer { obey(effects) }
         do throws(RoomRefusal) {
             let grant = try state.join(entry, link: link, now: now, effects: &effects)
-            links[link] = outlet
-            welcome(grant, rpcid: rpcid, isResume: false, outlet)
+            admit(link, outlet, effects) { welcome(grant, rpcid: rpcid, isResume: false, outlet) }
             return .success(())
         } catch {
             state.joinFailed(effects: &effects)
+            obey(effects)
             return .failure(error)
         }
+    }
+
+    /// What was announced before the grant is in it: that goes to those who were there. Then the answer, and behind it
+    /// what is for the newcomer alone.
+    private func admit(
+        _ link: LinkID, _ outlet: SignallingOutlet, _ effects: [RoomEffect], _ answer: () -> Void
+    ) {
+        func isOwn(_ effect: RoomEffect) -> Bool {
+            if case .send(link, _) = effect { return true }
+            return false
+        }
+        obey(effects.filter { !isOwn($0) })
+        links[link] = outlet
+        answer()
+        obey(effects.filter(isOwn))
     }
 
     /// Brings a user back; then come the messages that it has missed.
@@ -43,11 +57,12 @@ extension Room {
             let grant = try state.resume(
                 user, token: token, link: link, messageSerial: messageSerial, profile: profile, now: now,
                 effects: &effects)
-            links[link] = outlet
-            welcome(grant, rpcid: rpcid, isResume: true, outlet)
+            admit(link, outlet, effects) { welcome(grant, rpcid: rpcid, isResume: true, outlet) }
             result = .success(())
-        } catch { result = .failure(error) }
-        obey(effects)
+        } catch {
+            obey(effects)
+            result = .failure(error)
+        }
         await afterwards()
         try result.get()
     }
