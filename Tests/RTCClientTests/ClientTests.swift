@@ -27,7 +27,8 @@ struct JoiningTests {
         await scene.expect(.userJoined(userID: "bob", userData: "b"))
         await scene.expect(.userJoined(userID: "carol", userData: ""))
         await scene.expect(
-            .tracksPublished([remote("t1", of: "carol", .video, muted: true), remote("t3", of: "carol")], userID: "carol"))
+            .tracksPublished(
+                [remote("t1", of: "carol", .video, muted: true), remote("t3", of: "carol")], userID: "carol"))
         await scene.expect(.tracksPublished([remote("t2", of: "bob")], userID: "bob"))
         #expect(scene.client.connectionState == .connected)
         #expect(scene.client.remoteUserList.map(\.userID) == ["bob", "carol"])
@@ -332,7 +333,9 @@ struct RoleTests {
         peer.answer(request, Answer(rpcid: request.rpcid))
         await scene.expect(.connected)
 
-        let audience = await #expect(throws: RTCError.self) { try await scene.client.publish([LocalTrack(kind: .audio)]) }
+        let audience = await #expect(throws: RTCError.self) {
+            try await scene.client.publish([LocalTrack(kind: .audio)])
+        }
         #expect(audience?.code == .wrongRole)
         let client = scene.client
         let change = Task { try await client.setClientRole(.broadcaster) }

@@ -108,13 +108,18 @@ struct ReconnectTests {
         await scene.expect(.tracksPublished([remote("t1", of: "bob", .video)], userID: "bob"))
         try await peer.acceptSubscription("subpc")
         await scene.expect(
-            .tracksSubscribed(videoTracks: [remote("t1", of: "bob", .video, subscribed: true)], audioTracks: [], userID: "bob"))
+            .tracksSubscribed(
+                videoTracks: [remote("t1", of: "bob", .video, subscribed: true)], audioTracks: [], userID: "bob"))
         let client = scene.client
         let publishing = Task { try await client.publish([microphone]) }
         try await peer.acceptPublication("pubpc", ["own1"])
         try await publishing.value
         _ = try await peer.expect("mute-tracks")
-        peer.send(.messages(RoomMessages(messages: [RoomMessage(messageID: "m", serial: 9, timestamp: 1, playerID: "bob", text: "x")])))
+        peer.send(
+            .messages(
+                RoomMessages(messages: [
+                    RoomMessage(messageID: "m", serial: 9, timestamp: 1, playerID: "bob", text: "x")
+                ])))
         guard case .messageReceived = await scene.events.next(isolation: nil) else { throw Unexpected("no message") }
 
         peer.close(code: 1000)
@@ -134,8 +139,14 @@ struct ReconnectTests {
         #expect(microphone.trackID == "own2")
         #expect(scene.server.targets.filter { $0.hasPrefix("/v3") }.count == 1)
         // The serials of a new life of the room begin anew.
-        back.send(.messages(RoomMessages(messages: [RoomMessage(messageID: "m", serial: 1, timestamp: 1, playerID: "bob", text: "y")])))
-        guard case .messageReceived(let info) = await scene.events.next(isolation: nil) else { throw Unexpected("no message") }
+        back.send(
+            .messages(
+                RoomMessages(messages: [
+                    RoomMessage(messageID: "m", serial: 1, timestamp: 1, playerID: "bob", text: "y")
+                ])))
+        guard case .messageReceived(let info) = await scene.events.next(isolation: nil) else {
+            throw Unexpected("no message")
+        }
         #expect(info.content == "y")
         await scene.stop()
     }

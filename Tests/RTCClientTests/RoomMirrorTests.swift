@@ -82,7 +82,8 @@ private struct Listener: Equatable {
             let name = names[Int(random.next() % 4)]
             let id = ids[Int(random.next() % 8)]
             switch random.next() % 8 {
-            case 0, 1: return view.players[name] == nil ? .playerJoined(PlayerInfo(playerID: name, playerData: id)) : nil
+            case 0, 1:
+                return view.players[name] == nil ? .playerJoined(PlayerInfo(playerID: name, playerData: id)) : nil
             case 2: return view.players[name]?.tracks.isEmpty == true ? .playerLeft(PlayerReference(name)) : nil
             case 3, 4:
                 guard view.players[name] != nil, view.track(id) == nil else { return nil }
@@ -93,7 +94,9 @@ private struct Listener: Equatable {
                     ]))
             case 5: return view.track(id) != nil ? .tracksRemoved(TracksRemoved(tracks: [TrackReference(id)])) : nil
             case 6:
-                return view.track(id).map { .tracksMuted(MuteTracks(tracks: [TrackMute(trackID: id, muted: !$0.muted)])) }
+                return view.track(id).map {
+                    .tracksMuted(MuteTracks(tracks: [TrackMute(trackID: id, muted: !$0.muted)]))
+                }
             default:
                 guard let player = view.players[name] else { return nil }
                 return player.isReconnecting

@@ -43,7 +43,9 @@ struct RoomAccessTests {
         #expect(many.urls == ["wss://a/", "ws://b:1/x", "ws://c/"])
         #expect(try RoomAccess(accessToken: token("{\"signalingurl2\":\"ws://x/s\"}")).urls == ["ws://x/s"])
         #expect(
-            try RoomAccess(accessToken: token("{\"signalingurl2\":\"ws://x/s\",\"roomServers\":[]}")).urls == ["ws://x/s"])
+            try RoomAccess(accessToken: token("{\"signalingurl2\":\"ws://x/s\",\"roomServers\":[]}")).urls == [
+                "ws://x/s"
+            ])
     }
 
     @Test(arguments: ["", "a.b", "a.b.c", "a.e30=.c", "a.e30=.c.d"])
@@ -94,7 +96,9 @@ struct RoomAccessTests {
         let server = try ScriptedServer(authentication: { _, _ in HTTPResponse(status: 500) })
         let http = try HTTPClient()
         let transport = server.transport(http)
-        let asking = Task { try await transport.access(RoomTokenClaims(token: vectorToken), within: .milliseconds(2500)) }
+        let asking = Task {
+            try await transport.access(RoomTokenClaims(token: vectorToken), within: .milliseconds(2500))
+        }
         await server.clock.passPause(upTo: .seconds(1))
         await server.clock.passPause(upTo: .seconds(1))
         let error = await #expect(throws: SignallingError.self) { try await asking.value }
@@ -246,7 +250,9 @@ struct SignallingConnectionTests {
     @Test func `notifications come in order, unreadable frames are passed over`() async throws {
         try await withConnection { _, connection, peer in
             peer.send(.playerJoined(PlayerInfo(playerID: "bob", playerData: "x = {\"a\":1}")))
-            for bad in ["", "nonsense", "on-player-in={", "on-player-in={}", "on player=", "on-add-tracks={\"tracks\":7}"] {
+            for bad in [
+                "", "nonsense", "on-player-in={", "on-player-in={}", "on player=", "on-add-tracks={\"tracks\":7}",
+            ] {
                 peer.send(raw: bad)
             }
             peer.send(raw: "on-command={\"command\":\"upload-log\"}")

@@ -101,7 +101,8 @@ struct PublishingTests {
         #expect(twice?.code == .publishAlreadyExists)
         let removal = Task { try await client.unpublish([microphone]) }
         let request3 = try await peer.expect("unpub-tracks")
-        #expect(request3.message == .unpublishTracks(TracksRequest(tracks: [TrackReference("A")], rpcid: request3.rpcid)))
+        #expect(
+            request3.message == .unpublishTracks(TracksRequest(tracks: [TrackReference("A")], rpcid: request3.rpcid)))
         peer.answer(request3, TracksAnswer<TrackReference>(rpcid: request3.rpcid, tracks: [TrackReference("A")]))
         try await removal.value
         #expect(microphone.trackID == nil)

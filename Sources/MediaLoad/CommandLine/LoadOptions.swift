@@ -27,39 +27,49 @@ package enum LoadOptions {
         LoadOption(name: "key", value: "KEY", help: "The app's access key (devkey).", group: "Node"),
         LoadOption(name: "secret", value: "SECRET", help: "And its secret (devsecret).", group: "Node"),
 
-        LoadOption(name: "rooms", value: "N", help: "Rooms (1; with --signalling one for each 10 users).", group: "Who"),
+        LoadOption(
+            name: "rooms", value: "N", help: "Rooms (1; with --signalling one for each 10 users).", group: "Who"),
         LoadOption(name: "publishers", value: "N", help: "Publishers in each room (1).", group: "Who", kind: .media),
         LoadOption(
             name: "subscribers", value: "N",
-            help: "Subscribers in each room (1); each receives every publisher of its room.", group: "Who", kind: .media),
+            help: "Subscribers in each room (1); each receives every publisher of its room.", group: "Who", kind: .media
+        ),
         LoadOption(
             name: "room-prefix", value: "NAME", help: "Rooms are called NAME-1, NAME-2 ... (load).", group: "Who"),
         LoadOption(
-            name: "ramp", value: "N", help: "At most N joins a second (as fast as the node answers).", group: "Who", kind: .media),
+            name: "ramp", value: "N", help: "At most N joins a second (as fast as the node answers).", group: "Who",
+            kind: .media),
         LoadOption(
             name: "late-after", value: "N",
-            help: "Subscribers join only when each publisher of their room has sent N packets.", group: "Who", kind: .media),
+            help: "Subscribers join only when each publisher of their room has sent N packets.", group: "Who",
+            kind: .media),
         LoadOption(
             name: "duration", value: "SECONDS", help: "How long the full load lasts, after all have joined (10).",
             group: "Who", kind: .media),
         LoadOption(
-            name: "live", value: nil, help: "Runs until Ctrl-C, and shows a table meanwhile.", group: "Who", kind: .media),
+            name: "live", value: nil, help: "Runs until Ctrl-C, and shows a table meanwhile.", group: "Who",
+            kind: .media),
 
         LoadOption(name: "codec", value: "NAME", help: "vp8 or vp9 (vp8).", group: "Media", kind: .media),
         LoadOption(
-            name: "profile", value: "NAME", help: "gcm128, gcm256 or cm: how SRTP is sealed (gcm128).", group: "Media", kind: .media),
+            name: "profile", value: "NAME", help: "gcm128, gcm256 or cm: how SRTP is sealed (gcm128).", group: "Media",
+            kind: .media),
         LoadOption(name: "fps", value: "N", help: "Pictures a second, 1 to 60 (25).", group: "Media", kind: .media),
-        LoadOption(name: "size", value: "WxH", help: "Of the picture in pixels (320x240).", group: "Media", kind: .media),
-        LoadOption(name: "bitrate", value: "KBITS", help: "Of the video in kbit/s (300).", group: "Media", kind: .media),
+        LoadOption(
+            name: "size", value: "WxH", help: "Of the picture in pixels (320x240).", group: "Media", kind: .media),
+        LoadOption(
+            name: "bitrate", value: "KBITS", help: "Of the video in kbit/s (300).", group: "Media", kind: .media),
         LoadOption(name: "audio-only", value: nil, help: "No video.", group: "Media", kind: .media),
         LoadOption(
             name: "packets-per-second", value: "N",
             help: "Small packets in place of sound, N a second: to test packet rates.", group: "Media", kind: .media),
         LoadOption(
-            name: "payload", value: "BYTES", help: "Size of the small packets, 16 to 1150 (20).", group: "Media", kind: .media),
+            name: "payload", value: "BYTES", help: "Size of the small packets, 16 to 1150 (20).", group: "Media",
+            kind: .media),
         LoadOption(
             name: "share", value: "yes|no",
-            help: "Whether publishers share a few encoders (yes with more than 4 publishers).", group: "Media", kind: .media),
+            help: "Whether publishers share a few encoders (yes with more than 4 publishers).", group: "Media",
+            kind: .media),
         LoadOption(
             name: "decode", value: "N",
             help: "Subscribers that decode everything (all, up to 20); of the others packets and headers are checked.",
@@ -81,7 +91,9 @@ package enum LoadOptions {
         signalling("seed", "N", "Of the random choices (a new one, which the report shows)."),
         signalling("pid", "PID", "The node's process, to measure it (found by its port on this machine)."),
 
-        LoadOption(name: "threads", value: "N", help: "Threads that receive (processors less one).", group: "Output", kind: .media),
+        LoadOption(
+            name: "threads", value: "N", help: "Threads that receive (processors less one).", group: "Output",
+            kind: .media),
         LoadOption(name: "json", value: nil, help: "The report as JSON on standard output.", group: "Output"),
         LoadOption(name: "quiet", value: nil, help: "No progress.", group: "Output"),
     ]

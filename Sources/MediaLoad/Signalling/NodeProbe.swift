@@ -25,7 +25,9 @@ struct NodeProbe: Sendable {
     /// Of all its threads since its start, in seconds.
     var processorTime: Double? {
         // The second field is a name in parentheses, with anything in it.
-        guard let text = NodeProbe.read("/proc/\(processID)/stat"), let end = text.lastIndex(of: ")") else { return nil }
+        guard let text = NodeProbe.read("/proc/\(processID)/stat"), let end = text.lastIndex(of: ")") else {
+            return nil
+        }
         let fields = text[text.index(after: end)...].split(separator: " ")
         guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else { return nil }
         return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))

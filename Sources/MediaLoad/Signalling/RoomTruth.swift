@@ -92,10 +92,13 @@ package struct RoomTruth: Sendable, Equatable {
                 continue
             }
             if shown.kind != track.kind || shown.tag != track.tag {
-                result.append("the track \(id) of \(name) is \(shown.kind) \(shown.tag), not \(track.kind) \(track.tag)")
+                result.append(
+                    "the track \(id) of \(name) is \(shown.kind) \(shown.tag), not \(track.kind) \(track.tag)")
             }
             if let isMuted = track.isMuted, shown.muted != isMuted {
-                result.append("the track \(id) of \(name) is \(isMuted ? "not " : "")shown as muted")
+                result.append(
+                    "the track \(id) of \(name) is \(isMuted ? "muted, and not shown so" : "shown as muted, and is not")"
+                )
             }
         }
         for id in seen.tracks.keys.sorted() where user.tracks[id] == nil {

@@ -23,7 +23,7 @@ package struct SignallingMix: Sendable, Equatable {
     /// In the order of the actions.
     private var weights: [Int]
 
-    package static let standard = SignallingMix(weights: [40, 8, 5, 15, 12, 4, 4, 8, 2, 2])
+    package static let standard = SignallingMix(weights: [40, 8, 5, 15, 12, 4, 4, 5, 1, 2])
 
     package subscript(_ action: SignallingAction) -> Int {
         zip(SignallingAction.allCases, weights).first { $0.0 == action }?.1 ?? 0
@@ -89,7 +89,9 @@ package struct SignallingScenario: Sendable, Equatable {
 
     package init() {}
 
-    package var idleRooms: Int { (idle + SignallingScenario.idleUsersPerRoom - 1) / SignallingScenario.idleUsersPerRoom }
+    package var idleRooms: Int {
+        (idle + SignallingScenario.idleUsersPerRoom - 1) / SignallingScenario.idleUsersPerRoom
+    }
 
     /// How many of the users are in that room: as many as in the others, or one more.
     package func users(inRoom room: Int) -> Int { users / rooms + (room < users % rooms ? 1 : 0) }

@@ -261,7 +261,8 @@ final class ClientCore: Sendable {
         _ life: Int, _ access: RoomAccess, url: String, token: Int?, until deadline: Duration
     ) async throws(SignallingError) -> SignallingConnection {
         var transport = transport
-        transport.requestTimeout = min(transport.requestTimeout, max(deadline - transport.clock.now, .milliseconds(250)))
+        transport.requestTimeout = min(
+            transport.requestTimeout, max(deadline - transport.clock.now, .milliseconds(250)))
         let connection = try await SignallingConnection.open(url: url, isReconnect: true, transport: transport)
         try adopt(connection, life)
         var auth = SignallingAuth(accessToken: access.accessToken)

@@ -64,7 +64,10 @@ struct ClientScene {
 }
 
 func remote(
-    _ id: String, of user: String, _ kind: RoomProtocol.TrackKind = .audio, subscribed: Bool = false, muted: Bool = false
+    _ id: String, of user: String, _ kind: RoomProtocol.TrackKind = .audio, subscribed: Bool = false,
+    muted: Bool = false
 ) -> RemoteTrack {
-    RemoteTrack(trackID: id, userID: user, kind: kind == .audio ? .audio : .video, tag: "t", isSubscribed: subscribed, isMuted: muted)
+    RemoteTrack(
+        trackID: id, userID: user, kind: kind == .audio ? .audio : .video, tag: "t", isSubscribed: subscribed,
+        isMuted: muted)
 }
