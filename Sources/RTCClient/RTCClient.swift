@@ -158,4 +158,9 @@ public final class RTCClient: Sendable {
     ///
     /// - Throws: 21002 unless connected.
     public func unsubscribe(_ tracks: [RemoteTrack]) async throws(RTCError) { try await core.unsubscribe(tracks) }
+
+    // MARK: Tests
+
+    /// Behaves as if the network were lost at this moment; the client then comes back as it would.
+    package func loseConnection(_ loss: SignallingConnection.Loss = .noticed) { core.loseConnection(loss) }
 }

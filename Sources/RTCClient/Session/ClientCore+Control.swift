@@ -47,4 +47,6 @@ extension ClientCore {
         }
         if isOn, let life { subscribeAutomatically(life) }
     }
+
+    func loseConnection(_ loss: SignallingConnection.Loss) { state.withLock { $0.session?.connection }?.abort(loss) }
 }

@@ -21,7 +21,8 @@ extension Room {
         var effects: [RoomEffect] = []
         do throws(RoomRefusal) {
             let grant = try state.join(entry, link: link, now: now, effects: &effects)
-            admit(link, outlet, effects) { welcome(grant, rpcid: rpcid, isResume: false, outlet) }
+            obey(effects)
+            welcome(grant, rpcid: rpcid, isResume: false, link, outlet)
             return .success(())
         } catch {
             state.joinFailed(effects: &effects)
@@ -30,19 +31,12 @@ extension Room {
         }
     }
 
-    /// What was announced before the grant is in it: that goes to those who were there. Then the answer, and behind it
-    /// what is for the newcomer alone.
-    private func admit(
-        _ link: LinkID, _ outlet: SignallingOutlet, _ effects: [RoomEffect], _ answer: () -> Void
-    ) {
-        func isOwn(_ effect: RoomEffect) -> Bool {
-            if case .send(link, _) = effect { return true }
-            return false
-        }
-        obey(effects.filter { !isOwn($0) })
-        links[link] = outlet
-        answer()
-        obey(effects.filter(isOwn))
+    /// A join failed before it came here: a room that was made for it goes.
+    func joinFailed() async {
+        var effects: [RoomEffect] = []
+        state.joinFailed(effects: &effects)
+        obey(effects)
+        await afterwards()
     }
 
     /// Brings a user back; then come the messages that it has missed.
@@ -57,7 +51,8 @@ extension Room {
             let grant = try state.resume(
                 user, token: token, link: link, messageSerial: messageSerial, profile: profile, now: now,
                 effects: &effects)
-            admit(link, outlet, effects) { welcome(grant, rpcid: rpcid, isResume: true, outlet) }
+            obey(effects)
+            welcome(grant, rpcid: rpcid, isResume: true, link, outlet)
             result = .success(())
         } catch {
             obey(effects)
@@ -67,9 +62,11 @@ extension Room {
         try result.get()
     }
 
-    private nonisolated func welcome(
-        _ grant: SessionGrant, rpcid: String?, isResume: Bool, _ outlet: SignallingOutlet
+    /// From here on the connection hears of the room: what happened before is in the grant.
+    private func welcome(
+        _ grant: SessionGrant, rpcid: String?, isResume: Bool, _ link: LinkID, _ outlet: SignallingOutlet
     ) {
+        links[link] = outlet
         var answer = AuthAnswer(rpcid: rpcid)
         answer.reconnectToken = grant.reconnectToken
         answer.players = grant.players
@@ -80,6 +77,9 @@ extension Room {
             answer.ownSubscriptions = grant.ownSubscriptions.map { TrackReference($0) }
         }
         outlet.send(SignallingFrame.encode("auth-res", answer))
+        // At once: only from the first ping on the clients watch the connection.
+        outlet.send(Notification.ping.frame)
+        for user in grant.reconnecting { outlet.send(Notification.playerReconnecting(PlayerReference(user)).frame) }
         if !grant.messages.isEmpty {
             outlet.send(Notification.messages(RoomMessages(messages: grant.messages)).frame)
         }
