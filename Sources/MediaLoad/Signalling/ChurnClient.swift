@@ -36,8 +36,6 @@ struct ChurnClient {
 
     // What it was told
     var view: RoomView
-    /// The room's moment at which that began.
-    var viewBegan = 0
 
     // What it has
     var offer: ClientOffer?

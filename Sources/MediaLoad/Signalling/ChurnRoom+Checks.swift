@@ -16,7 +16,7 @@ extension ChurnRoom {
         noteTheVanishing()
         for index in clients.indices where clients[index].phase == .connected {
             tally.viewsCompared += 1
-            for difference in truth.differences(to: clients[index].view, since: clients[index].viewBegan) {
+            for difference in truth.differences(to: clients[index].view) {
                 fault(.viewDiffers, "to \(clients[index].name): \(difference)")
             }
         }
@@ -56,10 +56,9 @@ extension ChurnRoom {
 
     private var lossesAreKnown: Bool {
         clients.allSatisfy { client in
-            guard case .away(let since, false)? = truth.users[client.name]?.presence else { return true }
+            guard truth.users[client.name]?.presence == .away(isSilent: false) else { return true }
             return clients.allSatisfy { other in
-                other.phase != .connected || other.viewBegan > since
-                    || other.view.players[client.name]?.isReconnecting ?? true
+                other.phase != .connected || other.view.players[client.name]?.isReconnecting ?? true
             }
         }
     }

@@ -64,12 +64,10 @@ extension ChurnRoom {
     }
 
     private func connected(_ index: Int, _ connection: SignallingConnection, _ answer: AuthAnswer) {
-        moment += 1
         clients[index].phase = .connected
         clients[index].connection = connection
         clients[index].epoch += 1
         clients[index].reconnectToken = answer.reconnectToken
-        clients[index].viewBegan = moment
         for problem in clients[index].view.reset(answer) {
             fault(.wrongNotification, "auth-res of \(clients[index].name): \(problem)")
         }
@@ -109,13 +107,12 @@ extension ChurnRoom {
     /// The connection is gone.
     func away(_ index: Int, isSilent: Bool, plan: ChurnClient.Return, after seconds: Double) {
         let name = clients[index].name
-        moment += 1
         clients[index].phase = .away
         clients[index].lost = LoadClock.monotonic
         clients[index].plan = plan
         clients[index].due = LoadClock.monotonic + Int64(seconds * 1e9)
         clients[index].connection = nil
-        truth.users[name]?.presence = .away(since: moment, isSilent: isSilent)
+        truth.users[name]?.presence = .away(isSilent: isSilent)
         for id in clients[index].unconfirmedMutes { truth.users[name]?.tracks[id]?.isMuted = nil }
         ledger.interrupted(name)
     }

@@ -25,8 +25,6 @@ actor ChurnRoom {
     var truth = RoomTruth()
     var ledger: MessageLedger
     var tally = SignallingTally()
-    /// Counts what happens in the room.
-    var moment = 0
 
     /// Somebody waits until something has come in.
     private struct Waiter {

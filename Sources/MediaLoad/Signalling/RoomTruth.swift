@@ -20,8 +20,8 @@ package struct RoomTruth: Sendable, Equatable {
 
     package enum Presence: Sendable, Equatable {
         case connected
-        /// Its socket is gone since that moment of the room. Silently: the node need not know it yet.
-        case away(since: Int, isSilent: Bool)
+        /// Its socket is gone. Silently: the node need not know it yet.
+        case away(isSilent: Bool)
         /// Its 30 s may be over: there with everything, or not there at all.
         case vanishing
     }
@@ -42,10 +42,7 @@ package struct RoomTruth: Sendable, Equatable {
     package init() {}
 
     /// What is wrong with a client's view.
-    ///
-    /// - Parameter since: the moment of the room at which the view began; auth-res does not say who is away, so only a
-    ///   loss after it must be known.
-    package func differences(to view: RoomView, since: Int) -> [String] {
+    package func differences(to view: RoomView) -> [String] {
         var result: [String] = []
         for (name, user) in users.sorted(by: { $0.key < $1.key }) where name != view.ownID {
             guard let seen = view.players[name] else {
@@ -53,7 +50,7 @@ package struct RoomTruth: Sendable, Equatable {
                 continue
             }
             if seen.playerData != user.data { result.append("\(name) has other user data") }
-            result += RoomTruth.presence(of: name, user, seen, since)
+            result += RoomTruth.presence(of: name, user, seen)
             if user.hasKnownTracks { result += RoomTruth.tracks(of: name, user, seen) }
         }
         for name in view.players.keys.sorted() where users[name] == nil { result.append("\(name) is not there") }
@@ -74,12 +71,12 @@ package struct RoomTruth: Sendable, Equatable {
     }
 
     private static func presence(
-        of name: String, _ user: User, _ seen: RoomView.Player, _ since: Int
+        of name: String, _ user: User, _ seen: RoomView.Player
     ) -> [String] {
         switch user.presence {
         case .connected: seen.isReconnecting ? ["\(name) is shown as reconnecting"] : []
-        case .away(let moment, let isSilent):
-            !seen.isReconnecting && !isSilent && since < moment ? ["\(name) is not shown as reconnecting"] : []
+        case .away(let isSilent):
+            !seen.isReconnecting && !isSilent ? ["\(name) is not shown as reconnecting"] : []
         case .vanishing: []
         }
     }
