@@ -241,8 +241,7 @@ struct HTTPFaceTests {
         var configuration = HTTPServerConfiguration()
         configuration.maximumConnections = 1
         configuration.fixedHeaders = ["X-Fixed": "1", "Access-Control-Allow-Origin": "*"]
-        let tls = try TLSConfiguration(
-            certificateChain: .text(TestCertificate.chain), privateKey: .text(TestCertificate.key))
+        let tls = try TestCertificate.configuration()
         let server = HTTPServer(configuration: configuration)
         let plain = try server.listen(host: "127.0.0.1", port: 0)
         let secure = try server.listen(host: "127.0.0.1", port: 0, tls: tls)

@@ -27,6 +27,24 @@ struct HTTPRequestTests {
         #expect(request.target == target)
     }
 
+    @Test(arguments: [1, 2, 3] as [UInt64])
+    func `any target is cut into path and query, and nothing is lost`(seed: UInt64) {
+        var random = SplitMix(state: seed)
+        let pieces = [
+            "http://", "HTTPS://", "h", "/", "?", "&", "=", "%4", "%41", "+", "#", "\u{308}", "é", "\u{FFFD}", ":1",
+        ]
+        for _ in 0..<2000 {
+            let count = Int(random.next() % 8)
+            let target = (0..<count).map { _ in pieces[Int(random.next() % UInt64(pieces.count))] }.joined()
+            let request = HTTPRequest(method: "GET", target: target)
+            let whole = Array(request.path.utf8) + (request.query.map { Array("?".utf8) + Array($0.utf8) } ?? [])
+            #expect(whole == Array(request.originForm.utf8), "seed \(seed): \(target)")
+            #expect(request.originForm == target || target.utf8.starts(with: "http".utf8) || target.hasPrefix("HTTPS"))
+            #expect(!request.path.utf8.contains(UInt8(ascii: "?")), "seed \(seed): \(target)")
+            #expect(request.queryItems.count <= target.utf8.count)
+        }
+    }
+
     @Test func `a combining mark hides no separator`() {
         let request = HTTPRequest(method: "GET", target: "/a/\u{308}b?\u{308}c&\u{308}d=\u{308}e")
         #expect(request.path == "/a/\u{308}b")

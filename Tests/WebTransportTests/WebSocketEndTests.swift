@@ -102,11 +102,13 @@ struct WebSocketEndTests {
         }
     }
 
-    @Test func `the largest message goes through, one byte more is 1009`() async throws {
-        try await withSockets(serve: echoing) { _, port in
-            let client = try HTTPClient()
+    @Test(arguments: [false, true])
+    func `the largest message goes through, one byte more is 1009`(isTLS: Bool) async throws {
+        let tls = try isTLS ? TestCertificate.configuration() : nil
+        try await withSockets(tls: tls, serve: echoing) { _, port in
+            let client = try HTTPClient(trust: .insecure)
             for size in [1024 * 1024, 1024 * 1024 + 1] {
-                let socket = try await client.webSocket("ws://127.0.0.1:\(port)/")
+                let socket = try await client.webSocket("\(isTLS ? "wss" : "ws")://127.0.0.1:\(port)/")
                 let text = [UInt8](repeating: UInt8(ascii: "x"), count: size)
                 socket.send(utf8: text)
                 var messages = socket.messages.makeAsyncIterator()

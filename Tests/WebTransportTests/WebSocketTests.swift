@@ -212,8 +212,7 @@ struct WebSocketTests {
     }
 
     @Test func `a WebSocket over TLS`() async throws {
-        let tls = try TLSConfiguration(
-            certificateChain: .text(TestCertificate.chain), privateKey: .text(TestCertificate.key))
+        let tls = try TestCertificate.configuration()
         let client = try HTTPClient(trust: .authorities(.text(TestCertificate.chain)))
         try await withSockets(tls: tls, serve: echoing) { _, port in
             let socket = try await client.webSocket("wss://localhost:\(port)/")

@@ -293,7 +293,9 @@ extension NaiveSessionRoom {
         for user in users {
             var player = RoomView.Player(playerData: user.data)
             player.isReconnecting = user.session?.isAway ?? false
-            for track in tracks where track.info.playerID == user.name { player.tracks[track.info.trackID] = track.info }
+            for track in tracks where track.info.playerID == user.name {
+                player.tracks[track.info.trackID] = track.info
+            }
             result[user.name] = player
         }
         return result

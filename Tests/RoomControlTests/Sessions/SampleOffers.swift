@@ -7,7 +7,8 @@ enum SampleOffers {
         sections: [("0", .audio, 0, []), ("1", .video, 0, [])], direction: "sendrecv", videoPayloadType: 96)
 
     /// The same client without VP8.
-    static let capabilitiesWithoutVP8 = capabilities.split(separator: "\r\n").filter { !$0.contains("VP8") }
+    static let capabilitiesWithoutVP8 =
+        capabilities.split(separator: "\r\n").filter { !$0.contains("VP8") }
         .joined(separator: "\r\n") + "\r\n"
 
     /// Audio in the sections "a0" to "a3", video in "v0" to "v3", of which v2 has two layers and v3 three.
@@ -29,7 +30,8 @@ enum SampleOffers {
         _ mid: String, localID: String? = nil, tag: String? = nil, master: Bool? = nil
     ) -> PublishedTrack {
         PublishedTrack(
-            localID: localID ?? "local-\(mid)", localMid: mid, master: master, kind: mid.hasPrefix("a") ? .audio : .video,
+            localID: localID ?? "local-\(mid)", localMid: mid, master: master,
+            kind: mid.hasPrefix("a") ? .audio : .video,
             tag: tag)
     }
 

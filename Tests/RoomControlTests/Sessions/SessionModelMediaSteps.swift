@@ -329,13 +329,15 @@ extension SessionModelRun {
             lines.append(video)
         }
         lastSocket += 2
-        guard let key = SRTPMasterKey(
-            profile: .aeadAES128GCM, key: [UInt8](repeating: 1, count: 16), salt: [UInt8](repeating: 2, count: 12))
+        guard
+            let key = SRTPMasterKey(
+                profile: .aeadAES128GCM, key: [UInt8](repeating: 1, count: 16), salt: [UInt8](repeating: 2, count: 12))
         else { return note("no key") }
         let transport = LegPlan.Transport(
             ports: PlainPorts(
                 socket: SocketID(lastSocket), port: 8000, rtcpSocket: SocketID(lastSocket + 1), rtcpPort: 8001),
-            inbound: key, outbound: key, remote: .latched, localSSRC: UInt32(truncatingIfNeeded: lastSocket), cname: "c")
+            inbound: key, outbound: key, remote: .latched, localSSRC: UInt32(truncatingIfNeeded: lastSocket), cname: "c"
+        )
         let plan = LegPlan(kind: kind, transports: [transport], lines: lines)
         let id = LegID(room: state.instance, using: &random)
         do {

@@ -175,7 +175,9 @@ struct SessionModelRun {
         model.pass(to: now)
         if let problem { return problem }
         if let violation = plane.violations.first { return violation }
-        if closed != model.closed { return "closed: \(String(describing: closed)), not \(String(describing: model.closed))" }
+        if closed != model.closed {
+            return "closed: \(String(describing: closed)), not \(String(describing: model.closed))"
+        }
         if noticedLeft.count > 1 || noticedLeft != model.left, noticedLeft.sorted() != model.left.sorted() {
             return "left: \(noticedLeft), not \(model.left)"
         }

@@ -8,7 +8,8 @@ import RoomTestKit
 
 extension SessionModelRun {
     private static let actions = [
-        "join", "join", "join", "resume", "resume", "resume", "heard", "heard", "pongs", "pongs", "pongs", "pongs", "lost",
+        "join", "join", "join", "resume", "resume", "resume", "heard", "heard", "pongs", "pongs", "pongs", "pongs",
+        "lost",
         "cut", "leave", "kick", "ban",
         "publish", "publish", "add", "add", "remove", "mute", "mute", "server mute", "subscribe", "subscribe more",
         "unsubscribe", "profile", "connection", "message", "message", "message", "server message", "qos", "privileges",
@@ -318,7 +319,9 @@ extension SessionModelRun {
         } catch {
             let refused = error as? Refused
             figures.refusals[refused?.code ?? .ok, default: 0] += 1
-            if refused?.code != code || refused?.text.isEmpty != false { note("\(error), and \(code.rawValue) is right") }
+            if refused?.code != code || refused?.text.isEmpty != false {
+                note("\(error), and \(code.rawValue) is right")
+            }
         }
         return nil
     }

@@ -31,8 +31,9 @@ struct SessionModelKit {
         settings.maxUsers = seed % 3 == 0 ? 4 : 0
         settings.noAutoKickUser = seed % 4 == 1
         settings.noAutoCloseRoom = seed % 8 == 5
-        settings.userTimeout = [.seconds(30), .seconds(30), .seconds(5), .milliseconds(9000), .seconds(12)][
-            Int(seed % 5)]
+        settings.userTimeout =
+            [.seconds(30), .seconds(30), .seconds(5), .milliseconds(9000), .seconds(12)][
+                Int(seed % 5)]
         settings.autoCloseTtl = seed % 6 == 4 ? .milliseconds(500) : .seconds(10)
         settings.legLease = .seconds(40)
         var limits = RoomLimits()
