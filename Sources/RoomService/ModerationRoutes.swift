@@ -64,7 +64,7 @@ struct ModerationRoutes: Sendable {
 
     private func details(of key: RoomKey) async -> HTTPResponse {
         guard let room = await directory.room(key) else { return Answer.roomNotActive }
-        let details = await room.details()
+        let details = await room.overview()
         // It may have closed at this very moment.
         guard await !room.isClosed else { return Answer.roomNotActive }
         return Answer.json(RoomBody(details, sessionPrefix: sessionPrefix))

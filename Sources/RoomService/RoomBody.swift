@@ -1,6 +1,7 @@
 import FoundationEssentials
 import MediaWire
 import RoomControl
+import RoomProtocol
 
 /// A room with everybody in it, as the server API gives it.
 struct RoomBody: Encodable {

@@ -12,6 +12,7 @@ import WebTransport
 struct ServiceFixture: Sendable {
     let clock = ManualClock()
     let plane: RecordingMediaPlane
+    let environment: RoomEnvironment
     let directory: RoomDirectory
     let services: NodeServices
     let apps: AppDirectory
@@ -44,7 +45,7 @@ struct ServiceFixture: Sendable {
             ?? AppDirectory(
                 apps: Self.configured(settings), keys: [Self.key, Self.theirKey], defaults: settings,
                 appsPerKey: appsPerKey)
-        let environment = RoomEnvironment(plane: plane, clock: clock.clock) { key, _, notice in
+        environment = RoomEnvironment(plane: plane, clock: clock.clock) { key, _, notice in
             saved.observe(key, notice)
         }
         directory = RoomDirectory(environment: environment, bans: stored?.bans ?? BanTable())

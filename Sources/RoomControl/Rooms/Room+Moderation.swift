@@ -1,11 +1,11 @@
-package import MediaWire
+import MediaWire
 package import RoomProtocol
 
 // What the app's back end asks of a room that lives.
 
 extension Room {
     /// The room as it is now.
-    package func details() async -> RoomDetails {
+    package func overview() async -> RoomDetails {
         await settle()
         return RoomDetails(
             key: key, instance: instance, isServerMade: state.origin == .server, startedAt: startedAt,
@@ -50,7 +50,9 @@ extension Room {
         } else {
             // With the last leg that it may have no more the user is gone.
             changed?.privileges = (granted ?? []).sorted { $0.rawValue < $1.rawValue }
-            (changed?.legs, changed?.tracks, changed?.subscriptions) = ([], [], [])
+            changed?.legs = []
+            changed?.tracks = []
+            changed?.subscriptions = []
         }
         return await finish(changed.map { RoomDetails.User($0, since: unixMilliseconds(of: $0.since)) }, effects)
     }
