@@ -14,6 +14,8 @@ package struct NodeServices: Sendable {
         /// The access key that may drain the node; `nil`: nobody may.
         package var operatorKey: String?
         package var signalling = SignallingSettings()
+        /// Whole families of figures that others count, as Prometheus reads them.
+        package var moreMetrics: @Sendable () -> String = { "" }
         /// The HTTP server's own counts, for the metrics.
         package var serverCounters: @Sendable () -> HTTPServerCounters? = { nil }
         /// Takes a line for whoever runs the node.
@@ -78,7 +80,7 @@ package struct NodeServices: Sendable {
         JobRoutes(gate: gate).add(to: &router)
         MetricsRoute(
             environment: environment, directory: directory, counters: counters, admission: admission,
-            server: settings.serverCounters
+            server: settings.serverCounters, more: settings.moreMetrics
         ).add(to: &router)
         NodeRoutes(
             apps: apps, directory: directory, environment: environment, admission: admission,

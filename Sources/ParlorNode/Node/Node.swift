@@ -29,6 +29,7 @@ package final class Node: Sendable {
     private let reports: Task<Void, Never>
     private let notices: Task<Void, Never>
     private let savedRooms: SavedRooms
+    private let webhooks: WebhookSender
     private let opening: Task<Void, Never>
 
     /// Longer than a node runs; clients do not look at it (RFC 8827, section 6.5), but some libraries do.
@@ -70,13 +71,20 @@ package final class Node: Sendable {
         let logsRooms = configuration.log.rooms
         let roomLog = LogQueue(write: log)
         self.roomLog = roomLog
+        let webhooks: WebhookSender
+        do { webhooks = try Node.webhooks(configuration, apps, log) } catch {
+            engine.stop()
+            throw StartFailure(description: "webhooks cannot be sent: \(error)")
+        }
+        self.webhooks = webhooks
         let environment = RoomEnvironment(
             plane: engine, limits: RoomLimits(configuration.limits),
             connections: ConnectionSettings(
                 fingerprint: certificate.fingerprint, announced: addresses.announced,
                 firstPort: configuration.media.port)
-        ) { room, _, notice in
+        ) { room, instance, notice in
             savedRooms.observe(room, notice)
+            webhooks.observe(room, instance, notice)
             if logsRooms, let line = RoomLog.line(room, notice) { roomLog.post(line) }
         }
         directory = RoomDirectory(environment: environment)
@@ -104,6 +112,7 @@ package final class Node: Sendable {
         // The server's tasks keep the services; the services must not keep the server.
         settings.serverCounters = { [weak server] in server?.counters }
         settings.log = log
+        settings.moreMetrics = { webhooks.statistics.metrics }
         let services = NodeServices(
             apps: apps, directory: directory, savedRooms: savedRooms, environment: environment, settings: settings,
             admission: admission, counters: counters, onDrained: onDrained)
@@ -141,7 +150,10 @@ package final class Node: Sendable {
         admission.stop()
         await opening.value
         await directory.closeAll()
+        // The rooms' last events beside the connections' last answers.
+        async let delivered: Void = webhooks.stop()
         await server.stop(grace: Node.grace)
+        await delivered
         engine.stop()
         savedRooms.forgetEnded()
         await reports.value
@@ -156,6 +168,22 @@ package final class Node: Sendable {
         guard tls.listen != nil else { return nil }
         do { return try NodeTLS.make(tls) } catch {
             throw StartFailure(description: "\(error.message) (\(place(error.key, loaded)))")
+        }
+    }
+
+    /// Each app's events go where the app says now, signed by its own secret or else its key's.
+    private static func webhooks(
+        _ configuration: NodeConfiguration, _ apps: AppDirectory, _ log: @escaping @Sendable (String) -> Void
+    ) throws(WebTransportError) -> WebhookSender {
+        var settings = WebhookSender.Settings()
+        settings.allowed = configuration.webhooks.allow
+        return try WebhookSender(settings: settings, log: log) { id in
+            guard let app = apps.app(id), !app.details.eventCbUrl.isEmpty, let key = apps.key(app.accessKey) else {
+                return nil
+            }
+            let secret = app.details.eventCbSecret
+            return WebhookTarget(
+                url: app.details.eventCbUrl, secret: secret.isEmpty ? key.secret : secret, keyID: key.id)
         }
     }
 
@@ -185,7 +213,10 @@ package final class Node: Sendable {
             settings.noEnterTtl = MediaDuration(app.settings.noEnterTtl)
             settings.userTimeout = MediaDuration(app.settings.userTimeout)
             settings.videoCodec = app.settings.videoCodec
-            return App(id: app.id, accessKey: app.accessKey, settings: settings)
+            var made = App(id: app.id, accessKey: app.accessKey, settings: settings)
+            made.details.eventCbUrl = app.settings.eventCbUrl ?? ""
+            made.details.eventCbSecret = app.settings.eventCbSecret ?? ""
+            return made
         }
         let keys = configuration.apps.map { AccessKey(id: $0.accessKey, secret: $0.secret) }
         do throws(StoreError) {
@@ -196,7 +227,9 @@ package final class Node: Sendable {
                 store = try AppStore.inMemory()
             }
             return (
-                try AppDirectory(apps: apps, keys: keys, store: store, defaults: defaults),
+                try AppDirectory(
+                    apps: apps, keys: keys, store: store, defaults: defaults,
+                    appsPerKey: configuration.limits.appsPerKey),
                 try SavedRooms(store: store)
             )
         } catch { throw StartFailure(description: "\(error.message) (\(place("dataDir", loaded)))") }
