@@ -1,9 +1,21 @@
 #include "common.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
+#include <sys/socket.h>
+#include <unistd.h>
+
 namespace parlor_web {
+
+int new_socket(const asio::ip::tcp &protocol, int flags, error_code &error) {
+    const int descriptor = ::socket(protocol.family(), protocol.type() | SOCK_CLOEXEC | flags, protocol.protocol());
+    error = descriptor < 0 ? error_code(errno, boost::system::system_category()) : error_code();
+    return descriptor;
+}
+
+void close_descriptor(int descriptor) { ::close(descriptor); }
 
 void describe(parlor_web_failure *failure, parlor_web_failure_kind kind, int code, const std::string &message) {
     if (failure == nullptr) {

@@ -41,6 +41,23 @@ inline std::string copy(parlor_web_bytes bytes) {
     return bytes.count == 0 ? std::string() : std::string(reinterpret_cast<const char *>(bytes.bytes), bytes.count);
 }
 
+/// A new TCP socket, closed on exec from the start, for a Socket or an acceptor. `flags` as for socket(2).
+int new_socket(const asio::ip::tcp &protocol, int flags, error_code &error);
+
+void close_descriptor(int descriptor);
+
+template <class Opened>
+void open_socket(Opened &opened, const asio::ip::tcp &protocol, int flags, error_code &error) {
+    const int descriptor = new_socket(protocol, flags, error);
+    if (error) {
+        return;
+    }
+    opened.assign(protocol, descriptor, error);
+    if (error) {
+        close_descriptor(descriptor);
+    }
+}
+
 /// Fills a failure; the text is cut to fit.
 void describe(parlor_web_failure *failure, parlor_web_failure_kind kind, int code, const std::string &message);
 

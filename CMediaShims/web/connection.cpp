@@ -16,19 +16,19 @@ constexpr std::size_t header_read = 1024;
 constexpr std::size_t body_read = 16 * 1024;
 /// A chunk's header line with extensions may be this long beyond the limit of the header.
 constexpr std::size_t buffer_reserve = 1024;
-/// After the last response: how long and how much of what the peer still sends is read, so that the kernel does not
-/// reset the connection under a response that is still on its way (RFC 9112, 9.6).
+/// After the last response: how long the peer may go on sending before it closes.
 constexpr std::uint32_t linger_ms = 2000;
-constexpr std::size_t linger_bytes = 4 * 1024 * 1024;
+/// With every 503 (RFC 9110, 10.2.3): connections come and go within seconds.
+constexpr int retry_after_seconds = 5;
 
 bool has_no_body(unsigned status) { return status < 200 || status == 204 || status == 304; }
 
 }  // namespace
 
 Connection::Connection(
-    std::shared_ptr<Server> server, Stream stream, std::string peer_host, std::uint16_t peer_port)
+    std::shared_ptr<Server> server, Stream stream, std::string peer_host, std::uint16_t peer_port, bool is_surplus)
     : server_(std::move(server)), stream_(std::move(stream)), peer_host_(std::move(peer_host)), peer_port_(peer_port),
-      buffer_(server_->limits.header_bytes + buffer_reserve) {}
+      is_surplus_(is_surplus), buffer_(server_->limits.header_bytes + buffer_reserve) {}
 
 void Connection::set_deadline(std::uint32_t milliseconds) {
     server_->loop->arm(*this, Clock::now() + Milliseconds(milliseconds));
@@ -37,11 +37,10 @@ void Connection::set_deadline(std::uint32_t milliseconds) {
 void Connection::start() {
     set_deadline(server_->limits.header_ms);
     if (stream_.tls() == nullptr) {
-        phase_ = Phase::idle;
-        read(header_read);
+        begin();
         return;
     }
-    stream_.tls()->async_handshake(asio::ssl::stream_base::server, [self = shared_from_this()](error_code error) {
+    stream_.tls()->async_handshake(true, [self = shared_from_this()](error_code error) {
         if (self->phase_ != Phase::handshake) {
             return;
         }
@@ -50,34 +49,32 @@ void Connection::start() {
             self->close();
             return;
         }
-        self->phase_ = Phase::idle;
-        self->read(header_read);
+        self->begin();
     });
+}
+
+void Connection::begin() {
+    phase_ = Phase::idle;
+    if (is_surplus_) {
+        const std::string limit = std::to_string(server_->limits.connections);
+        reject({503, "too many connections; the limit is " + limit + ", try again later"}, nullptr);
+    } else {
+        read(header_read);
+    }
 }
 
 void Connection::read(std::size_t count) {
     const std::size_t room = buffer_.max_size() - buffer_.size();
     if (room == 0) {
-        reject(431, "Request Header Fields Too Large", "the header, or the head of a chunk, is too large");
+        reject(rejection_of(beast::http::error::header_limit, server_->limits), &Counters::header_too_large);
         return;
     }
-    reading_ = true;
     stream_.async_read_some(
         buffer_.prepare(std::min(count, room)),
         [self = shared_from_this()](error_code error, std::size_t received) { self->received(error, received); });
 }
 
 void Connection::received(error_code error, std::size_t count) {
-    reading_ = false;
-    if (phase_ == Phase::lingering) {
-        if (error) {
-            close();
-        } else {
-            discarded_ += count;
-            discard();
-        }
-        return;
-    }
     if (phase_ != Phase::idle && phase_ != Phase::reading) {
         return;
     }
@@ -87,7 +84,7 @@ void Connection::received(error_code error, std::size_t count) {
         } else if (error == asio::error::eof) {
             // The peer may have closed only its sending half, and can still read.
             Counters::add(server_->counters.broken);
-            reject(400, "Bad Request", "the request is incomplete");
+            reject({400, "the request is incomplete; its end did not come before the end of the connection"}, nullptr);
         } else {
             Counters::add(server_->counters.broken);
             close();
@@ -125,12 +122,17 @@ void Connection::process() {
         buffer_.consume(parser_->put(data, error));
         const bool more = error == beast::http::error::need_more;
         if (error && !more) {
-            reject(error);
+            const auto rejection = rejection_of(error, limits);
+            reject(
+                rejection, rejection.status == 431 ? &Counters::header_too_large
+                : rejection.status == 413          ? &Counters::body_too_large
+                                                   : &Counters::malformed);
             return;
         }
         if (parser_->is_header_done() && !header_checked_) {
             header_checked_ = true;
-            if (!header_is_good()) {
+            if (const auto rejection = check_header(parser_->message)) {
+                reject(*rejection, &Counters::malformed);
                 return;
             }
             server_->loop->arm(*this, request_deadline_);
@@ -153,30 +155,6 @@ void Connection::process() {
             return;
         }
     }
-}
-
-bool Connection::header_is_good() {
-    const auto &message = parser_->message;
-    const auto hosts = message.count("Host");
-    if (hosts > 1 || (hosts == 0 && message.version >= 11)) {
-        reject(400, "Bad Request", "a request has exactly one Host field");  // RFC 9112, 3.2
-        return false;
-    }
-    beast::string_view value;
-    const auto codings = message.count("Transfer-Encoding", &value);
-    if (codings > 1 || (codings == 1 && !equals_ignoring_case(value, "chunked"))) {
-        reject(501, "Not Implemented", "the only transfer coding here is chunked");  // RFC 9112, 6.1
-        return false;
-    }
-    if (codings == 1 && message.version < 11) {
-        reject(400, "Bad Request", "HTTP/1.0 has no transfer codings");
-        return false;
-    }
-    if (message.count("Expect", &value) > 0 && !equals_ignoring_case(value, "100-continue")) {
-        reject(417, "Expectation Failed", "the only expectation here is 100-continue");  // RFC 9110, 10.1.1
-        return false;
-    }
-    return true;
 }
 
 void Connection::write_continue() {
@@ -211,30 +189,18 @@ void Connection::answer(std::uint64_t ticket, Answer &answer) {
     write(answer.status, answer.reason, answer.fields, std::move(answer.body));
 }
 
-void Connection::reject(error_code parse_error) {
-    using beast::http::error;
-    if (parse_error == error::header_limit) {
-        reject(431, "Request Header Fields Too Large", "the header is too large");
-    } else if (parse_error == error::body_limit) {
-        reject(413, "Content Too Large", "the body is too large");
-    } else {
-        const std::string sentence = "malformed request: " + parse_error.message();
-        reject(400, "Bad Request", sentence.c_str());
+void Connection::reject(const Rejection &rejection, Counter counter) {
+    if (counter != nullptr) {
+        Counters::add(server_->counters.*counter);
     }
-}
-
-void Connection::reject(unsigned status, const char *reason, const char *sentence) {
-    auto &counters = server_->counters;
-    Counters::add(
-        status == 431 ? counters.header_too_large
-        : status == 413 ? counters.body_too_large
-        : status == 408 ? counters.timed_out
-        : status == 503 ? counters.handler_late
-                        : counters.malformed);
     close_after_ = true;
     ticket_ = 0;
-    write(
-        status, reason, "Content-Type: application/json\r\n", std::string("{\"error\":\"") + sentence + "\"}");
+    std::string fields = "Content-Type: application/json\r\n";
+    fields.append(server_->fixed_fields).append("X-Reqid: ").append(random_id()).append("\r\n");
+    if (rejection.status == 503) {
+        fields.append("Retry-After: ").append(std::to_string(retry_after_seconds)).append("\r\n");
+    }
+    write(rejection.status, {}, fields, json_error(rejection.sentence));
 }
 
 void Connection::write(unsigned status, const std::string &reason, const std::string &fields, std::string body) {
@@ -290,29 +256,7 @@ void Connection::written() {
 void Connection::linger() {
     phase_ = Phase::lingering;
     set_deadline(linger_ms);
-    if (stream_.tls() != nullptr) {
-        if (reading_) {
-            close();
-            return;
-        }
-        stream_.tls()->async_shutdown([self = shared_from_this()](error_code) { self->close(); });
-        return;
-    }
-    error_code ignored;
-    stream_.socket().shutdown(asio::socket_base::shutdown_send, ignored);
-    discard();
-}
-
-void Connection::discard() {
-    if (reading_) {
-        return;  // it comes back here
-    }
-    if (discarded_ > linger_bytes) {
-        close();
-        return;
-    }
-    buffer_.clear();
-    read(body_read);
+    stream_.async_linger([self = shared_from_this()](error_code) { self->close(); });
 }
 
 void Connection::expired() {
@@ -323,10 +267,10 @@ void Connection::expired() {
         close();
         break;
     case Phase::reading:
-        reject(408, "Request Timeout", "the request did not come in time");
+        reject({408, late_request()}, &Counters::timed_out);
         break;
     case Phase::handling:
-        reject(503, "Service Unavailable", "the request was not answered in time");
+        reject({503, "the request was not answered in time; try again later"}, &Counters::handler_late);
         break;
     case Phase::writing:
         Counters::add(server_->counters.timed_out);
@@ -342,6 +286,14 @@ void Connection::expired() {
     }
 }
 
+std::string Connection::late_request() const {
+    const auto &limits = server_->limits;
+    const bool is_header = parser_ == nullptr || !parser_->is_header_done();
+    return std::string(is_header ? "the header" : "the body") + " did not come in time; it must be complete within "
+        + std::to_string(is_header ? std::min(limits.header_ms, limits.request_ms) : limits.request_ms)
+        + " ms of the request's first byte";
+}
+
 void Connection::upgrade(std::uint64_t ticket, const Upgrade &upgrade) {
     if (ticket != ticket_ || phase_ != Phase::handling) {
         upgrade.refuse("the connection has ended");
@@ -350,7 +302,10 @@ void Connection::upgrade(std::uint64_t ticket, const Upgrade &upgrade) {
     if (!wants_websocket() || buffer_.size() > 0) {
         // A client must not send before it has the answer (RFC 6455, 4.1).
         upgrade.refuse("not a WebSocket request");
-        reject(400, "Bad Request", "not a WebSocket request, or something after it");
+        reject(
+            {400, "a WebSocket begins with GET, Connection: Upgrade, Upgrade: websocket, Sec-WebSocket-Version: 13 and a "
+                  "Sec-WebSocket-Key, and with nothing after it before the answer"},
+            &Counters::malformed);
         return;
     }
     ticket_ = 0;
@@ -411,40 +366,6 @@ bool Connection::wants_websocket() const {
     if (message.count("Connection", &value) == 0 || !list_contains(value, "upgrade")) return false;
     if (message.count("Sec-WebSocket-Version", &value) != 1 || value != "13") return false;
     return message.count("Sec-WebSocket-Key", &value) == 1 && value.size() == 24;
-}
-
-const char *reason_phrase(unsigned status) {
-    switch (status) {
-    case 200: return "OK";
-    case 201: return "Created";
-    case 202: return "Accepted";
-    case 204: return "No Content";
-    case 206: return "Partial Content";
-    case 301: return "Moved Permanently";
-    case 302: return "Found";
-    case 303: return "See Other";
-    case 304: return "Not Modified";
-    case 307: return "Temporary Redirect";
-    case 308: return "Permanent Redirect";
-    case 400: return "Bad Request";
-    case 401: return "Unauthorized";
-    case 403: return "Forbidden";
-    case 404: return "Not Found";
-    case 405: return "Method Not Allowed";
-    case 406: return "Not Acceptable";
-    case 409: return "Conflict";
-    case 410: return "Gone";
-    case 412: return "Precondition Failed";
-    case 413: return "Content Too Large";
-    case 415: return "Unsupported Media Type";
-    case 422: return "Unprocessable Content";
-    case 428: return "Precondition Required";
-    case 429: return "Too Many Requests";
-    case 500: return "Internal Server Error";
-    case 501: return "Not Implemented";
-    case 503: return "Service Unavailable";
-    default: return "";
-    }
 }
 
 }  // namespace parlor_web

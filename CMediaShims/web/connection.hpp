@@ -2,6 +2,7 @@
 // Requests that the peer has pipelined wait in the kernel and in a bounded buffer, so that order needs no care.
 #pragma once
 
+#include "rejection.hpp"
 #include "server.hpp"
 #include "websocket.hpp"
 
@@ -11,7 +12,10 @@ namespace parlor_web {
 
 class Connection final : public std::enable_shared_from_this<Connection>, private Timed {
 public:
-    Connection(std::shared_ptr<Server> server, Stream stream, std::string peer_host, std::uint16_t peer_port);
+    /// A surplus connection is beyond the limit: all it gets is 503.
+    Connection(
+        std::shared_ptr<Server> server, Stream stream, std::string peer_host, std::uint16_t peer_port,
+        bool is_surplus);
 
     void start();
     /// The request is given to the handler.
@@ -21,6 +25,7 @@ public:
     const std::string &peer_host() const { return peer_host_; }
     std::uint16_t peer_port() const { return peer_port_; }
     bool is_waiting() const { return phase_ == Phase::waiting; }
+    bool is_surplus() const { return is_surplus_; }
     bool is_tls() { return stream_.tls() != nullptr; }
     bool wants_websocket() const;
 
@@ -34,28 +39,29 @@ public:
     void close();
 
 private:
+    using Counter = std::atomic<std::uint64_t> Counters::*;
     enum class Phase { handshake, idle, reading, waiting, handling, writing, lingering, upgraded, closed };
 
     void expired() override;
+    void begin();
     void read(std::size_t count);
     void received(error_code error, std::size_t count);
     void process();
     void write_continue();
-    bool header_is_good();
-    void reject(unsigned status, const char *reason, const char *sentence);
-    void reject(error_code parse_error);
+    /// The counter may be null.
+    void reject(const Rejection &rejection, Counter counter);
+    std::string late_request() const;
     void write(unsigned status, const std::string &reason, const std::string &fields, std::string body);
     void written();
     void linger();
-    void discard();
     void set_deadline(std::uint32_t milliseconds);
 
     const std::shared_ptr<Server> server_;
     Stream stream_;
     const std::string peer_host_;
     const std::uint16_t peer_port_;
+    const bool is_surplus_;
     Phase phase_ = Phase::handshake;
-    bool reading_ = false;
     bool header_checked_ = false;
     bool close_after_ = false;
     std::uint64_t ticket_ = 0;
@@ -64,12 +70,8 @@ private:
     std::unique_ptr<MessageParser<true>> parser_;
     std::string head_;
     std::string body_;
-    std::size_t discarded_ = 0;
     /// Has taken the stream over in the phase `upgraded`.
     std::shared_ptr<WebSocket> socket_;
 };
-
-/// The reason phrase that goes with a status when the handler gives none; empty for statuses nobody has named.
-const char *reason_phrase(unsigned status);
 
 }  // namespace parlor_web

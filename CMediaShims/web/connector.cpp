@@ -1,8 +1,7 @@
 #include "client.hpp"
 
-#include <boost/asio/ssl/host_name_verification.hpp>
-
 #include <openssl/ssl.h>
+#include <openssl/x509v3.h>
 
 namespace parlor_web {
 
@@ -43,6 +42,12 @@ void Connector::connect(std::vector<asio::ip::tcp::endpoint> endpoints, std::siz
         return;
     }
     socket_.emplace(loop_.executor());
+    error_code failed;
+    open_socket(*socket_, endpoints[next].protocol(), 0, failed);
+    if (failed) {
+        end(Failure{PARLOR_WEB_CONNECT, "no socket for " + host_, failed}, std::nullopt);
+        return;
+    }
     const auto endpoint = endpoints[next];
     socket_->async_connect(
         endpoint, [self = shared_from_this(), endpoints = std::move(endpoints), next](error_code error) mutable {
@@ -68,13 +73,24 @@ void Connector::connected(Socket socket) {
     auto *tls = stream_->tls();
     error_code error;
     asio::ip::make_address(host_, error);
-    if (error) {  // a name, not an address (RFC 6066, 3)
-        SSL_set_tlsext_host_name(tls->native_handle(), host_.c_str());
+    const bool is_name = static_cast<bool>(error);
+    if (tls->native() == nullptr) {
+        end(Failure{PARLOR_WEB_TLS, "no TLS session with " + host_, asio::error::no_memory}, std::nullopt);
+        return;
+    }
+    if (is_name) {  // not for an address (RFC 6066, 3)
+        SSL_set_tlsext_host_name(tls->native(), host_.c_str());
     }
     if (verifies_) {
-        tls->set_verify_callback(asio::ssl::host_name_verification(host_), error);
+        SSL_set_hostflags(tls->native(), X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+        const int accepted = is_name ? SSL_set1_host(tls->native(), host_.c_str())
+                                     : X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(tls->native()), host_.c_str());
+        if (accepted != 1) {
+            end(Failure{PARLOR_WEB_TLS, "no certificate can be for " + host_, {}}, std::nullopt);
+            return;
+        }
     }
-    tls->async_handshake(asio::ssl::stream_base::client, [self = shared_from_this()](error_code error) {
+    tls->async_handshake(false, [self = shared_from_this()](error_code error) {
         if (!self->done_) {
             return;
         }

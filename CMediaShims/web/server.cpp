@@ -4,8 +4,12 @@
 
 #include <boost/asio/ip/v6_only.hpp>
 
+#include <cerrno>
 #include <cstdio>
 #include <ctime>
+
+#include <sys/socket.h>
+#include <unistd.h>
 
 namespace parlor_web {
 
@@ -13,6 +17,10 @@ namespace {
 
 /// After a failed accept (no file descriptors, mostly) the listener waits, else the loop would spin.
 constexpr Milliseconds accept_pause{50};
+/// Connections taken at one time, before others on this thread have their turn.
+constexpr int accept_batch = 64;
+/// Connections beyond the limit that are told so, at one time; more are closed without a word.
+constexpr std::size_t surplus_limit = 64;
 
 std::string numeric(const asio::ip::address &address) {
     if (address.is_v6() && address.to_v6().is_v4_mapped()) {
@@ -25,27 +33,50 @@ std::string numeric(const asio::ip::address &address) {
 
 // MARK: - Listener
 
-Listener::Listener(std::shared_ptr<Server> server, Acceptor acceptor, TLSContext tls)
-    : server_(std::move(server)), acceptor_(std::move(acceptor)), tls_(std::move(tls)) {}
+Listener::Listener(
+    std::shared_ptr<Server> server, Acceptor acceptor, asio::ip::tcp protocol, TLSContext tls)
+    : server_(std::move(server)), acceptor_(std::move(acceptor)), protocol_(protocol), tls_(std::move(tls)) {}
 
 void Listener::accept() {
     if (!acceptor_.is_open()) {
         return;
     }
-    acceptor_.async_accept([self = shared_from_this()](error_code error, Socket socket) {
+    acceptor_.async_wait(Acceptor::wait_read, [self = shared_from_this()](error_code error) {
         if (!self->acceptor_.is_open()) {
             return;
         }
         if (!error) {
-            self->accepted(std::move(socket));
-            self->accept();
-        } else if (error == asio::error::connection_aborted) {
-            self->accept();
+            self->accept_waiting();
         } else {
             Counters::add(self->server_->counters.accept_errors);
             self->server_->loop->arm(*self, Clock::now() + accept_pause);
         }
     });
+}
+
+/// Asio's own accept cannot set close-on-exec in one step.
+void Listener::accept_waiting() {
+    for (int count = 0; count < accept_batch; count += 1) {
+        const int descriptor = ::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC);
+        if (descriptor < 0) {
+            if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+                Counters::add(server_->counters.accept_errors);
+                server_->loop->arm(*this, Clock::now() + accept_pause);
+                return;
+            }
+            // Nothing waits, or the peer has gone again: accept(2) passes on the errors of the new connection.
+            break;
+        }
+        Socket socket(server_->loop->io());
+        error_code error;
+        socket.assign(protocol_, descriptor, error);
+        if (error) {
+            ::close(descriptor);
+            continue;
+        }
+        accepted(std::move(socket));
+    }
+    accept();
 }
 
 void Listener::accepted(Socket socket) {
@@ -55,21 +86,14 @@ void Listener::accepted(Socket socket) {
         return;
     }
     socket.set_option(asio::ip::tcp::no_delay(true), error);
-    if (server_->full()) {
-        Counters::add(server_->counters.refused);
-        if (tls_ == nullptr) {
-            static const std::string text =
-                "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: 32\r\n"
-                "Connection: close\r\n\r\n{\"error\":\"too many connections\"}";
-            socket.non_blocking(true, error);
-            socket.write_some(asio::buffer(text), error);
-        }
+    const bool is_surplus = server_->full();
+    Counters::add(is_surplus ? server_->counters.refused : server_->counters.accepted);
+    if (is_surplus && server_->surplus() >= surplus_limit) {
         return;
     }
-    Counters::add(server_->counters.accepted);
     auto stream = tls_ == nullptr ? Stream(std::move(socket)) : Stream(std::move(socket), tls_);
-    auto connection =
-        std::make_shared<Connection>(server_, std::move(stream), numeric(peer.address()), peer.port());
+    auto connection = std::make_shared<Connection>(
+        server_, std::move(stream), numeric(peer.address()), peer.port(), is_surplus);
     server_->opened(connection);
     connection->start();
 }
@@ -82,8 +106,9 @@ void Listener::close() {
 
 // MARK: - Server
 
-Server::Server(const parlor_web_limits &limits, parlor_web_server_callbacks callbacks)
-    : limits(limits), loop(std::make_shared<Loop>()), callbacks_(callbacks) {}
+Server::Server(
+    const parlor_web_limits &limits, std::string fixed_fields, parlor_web_server_callbacks callbacks)
+    : limits(limits), fixed_fields(std::move(fixed_fields)), loop(std::make_shared<Loop>()), callbacks_(callbacks) {}
 
 Server::~Server() { callbacks_.release(callbacks_.context); }
 
@@ -98,7 +123,7 @@ std::int32_t Server::listen(
     }
     const asio::ip::tcp::endpoint endpoint(address, port);
     Listener::Acceptor acceptor(loop->io());
-    acceptor.open(endpoint.protocol(), error);
+    open_socket(acceptor, endpoint.protocol(), SOCK_NONBLOCK, error);
     if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
     if (!error && address.is_v6()) acceptor.set_option(asio::ip::v6_only(false), error);
     if (!error) acceptor.bind(endpoint, error);
@@ -109,7 +134,8 @@ std::int32_t Server::listen(
         describe(failure, PARLOR_WEB_LISTEN, "cannot listen on " + place, error);
         return -1;
     }
-    auto listener = std::make_shared<Listener>(shared_from_this(), std::move(acceptor), std::move(tls));
+    auto listener = std::make_shared<Listener>(
+        shared_from_this(), std::move(acceptor), endpoint.protocol(), std::move(tls));
     loop->post([weak = weak_from_this(), listener] {
         const auto self = weak.lock();
         if (self == nullptr || self->stopping_) {
@@ -201,13 +227,16 @@ void Server::end_if_empty() {
 }
 
 void Server::opened(std::shared_ptr<Connection> connection) {
+    surplus_ += connection->is_surplus() ? 1 : 0;
     connections_.insert(std::move(connection));
-    counters.connections.store(connections_.size(), std::memory_order_relaxed);
+    counters.connections.store(connections_.size() - surplus_, std::memory_order_relaxed);
 }
 
 void Server::closed(const std::shared_ptr<Connection> &connection) {
-    connections_.erase(connection);
-    counters.connections.store(connections_.size(), std::memory_order_relaxed);
+    if (connections_.erase(connection) > 0 && connection->is_surplus()) {
+        surplus_ -= 1;
+    }
+    counters.connections.store(connections_.size() - surplus_, std::memory_order_relaxed);
     end_if_empty();
 }
 
@@ -306,8 +335,9 @@ struct parlor_web_server {
 };
 
 parlor_web_server *parlor_web_server_create(
-    const parlor_web_limits *limits, parlor_web_server_callbacks callbacks, const char *thread_name) {
-    auto server = std::make_shared<Server>(*limits, callbacks);
+    const parlor_web_limits *limits, parlor_web_bytes fixed_fields, parlor_web_server_callbacks callbacks,
+    const char *thread_name) {
+    auto server = std::make_shared<Server>(*limits, copy(fixed_fields), callbacks);
     server->loop->start(thread_name);
     return new parlor_web_server{std::move(server)};
 }

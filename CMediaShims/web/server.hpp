@@ -59,25 +59,29 @@ class Listener final : public std::enable_shared_from_this<Listener>, private Ti
 public:
     using Acceptor = asio::basic_socket_acceptor<asio::ip::tcp, Executor>;
 
-    Listener(std::shared_ptr<Server> server, Acceptor acceptor, TLSContext tls);
+    Listener(std::shared_ptr<Server> server, Acceptor acceptor, asio::ip::tcp protocol, TLSContext tls);
     void accept();
     void close();
 
 private:
+    void accept_waiting();
     void accepted(Socket socket);
     void expired() override { accept(); }
 
     std::shared_ptr<Server> server_;
     Acceptor acceptor_;
+    const asio::ip::tcp protocol_;
     TLSContext tls_;
 };
 
 class Server final : public std::enable_shared_from_this<Server>, private Timed {
 public:
-    Server(const parlor_web_limits &limits, parlor_web_server_callbacks callbacks);
+    Server(const parlor_web_limits &limits, std::string fixed_fields, parlor_web_server_callbacks callbacks);
     ~Server();
 
     const parlor_web_limits limits;
+    /// Lines of header fields for what the server answers by itself.
+    const std::string fixed_fields;
     const std::shared_ptr<Loop> loop;
     Counters counters;
 
@@ -90,7 +94,9 @@ public:
 
     // On the loop's thread.
     bool stopping() const { return stopping_; }
-    bool full() const { return connections_.size() >= limits.connections; }
+    bool full() const { return connections_.size() - surplus_ >= limits.connections; }
+    /// Connections that are being told that there are too many.
+    std::size_t surplus() const { return surplus_; }
     void opened(std::shared_ptr<Connection> connection);
     void closed(const std::shared_ptr<Connection> &connection);
     /// Hands the connection's request to the handler, now or when an earlier one is answered.
@@ -112,6 +118,7 @@ private:
     Clock::time_point grace_end_;
     std::vector<std::shared_ptr<Listener>> listeners_;
     std::unordered_set<std::shared_ptr<Connection>> connections_;
+    std::size_t surplus_ = 0;
     std::unordered_map<std::uint64_t, std::shared_ptr<Connection>> running_;
     std::deque<std::weak_ptr<Connection>> waiting_;
     std::uint64_t last_ticket_ = 0;

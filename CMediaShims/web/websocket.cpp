@@ -21,15 +21,12 @@ void teardown(beast::role_type role, Stream &stream, error_code &error) {
 template <class Handler>
 void async_teardown(beast::role_type role, Stream &stream, Handler &&handler) {
     // How the connection went does not matter any more, and must not hide why it went: Beast takes "end of file" for
-    // success.
-    auto always = [handler = std::forward<Handler>(handler)](error_code) mutable {
+    // success. Beast's own teardown stops reading after the first piece, and so resets the connection under the closing
+    // frame when a peer is in the middle of a message that is too large. Beast bounds the time.
+    static_cast<void>(role);
+    stream.async_linger([handler = std::forward<Handler>(handler)](error_code) mutable {
         handler(error_code(asio::error::eof));
-    };
-    if (stream.tls() != nullptr) {
-        stream.tls()->async_shutdown(std::move(always));
-    } else {
-        beast::websocket::async_teardown(role, stream.socket(), std::move(always));
-    }
+    });
 }
 
 namespace {
@@ -39,6 +36,8 @@ namespace ws = beast::websocket;
 
 /// Above this, the buffer of a message goes back after it; most messages of signalling are smaller.
 constexpr std::size_t kept_buffer = 4096;
+
+constexpr const char *too_slow = "the peer takes its messages too slowly";
 
 /// Lines "Name: value\r\n" into Beast's fields.
 template <class Fields>
@@ -149,12 +148,15 @@ public:
         const auto total = queued_bytes_.fetch_add(bytes.count) + bytes.count;
         if (messages > limits_.outbox_messages || (messages > 1 && total > limits_.outbox_bytes)) {
             gone_ = true;
-            loop_->post([self = shared_from_this()] { self->give_up(); });
+            loop_->post([self = shared_from_this()] { self->overflow(); });
             return PARLOR_WEB_FULL;
         }
+        // The only copy on the way to the kernel.
         loop_->post([self = shared_from_this(), is_text, text = copy(bytes)]() mutable {
-            self->queue_.push_back({is_text, std::move(text)});
-            self->write();
+            if (self->state_ == State::open) {
+                self->queue_.push_back({is_text, std::move(text)});
+                self->write();
+            }
         });
         return PARLOR_WEB_SENT;
     }
@@ -176,15 +178,22 @@ public:
             return;
         }
         loop_->post([self = shared_from_this(), code, reason = std::move(reason)] {
-            if (self->state_ != State::open) {
-                return;
+            if (self->state_ == State::open) {
+                self->begin_closing(code, reason);
             }
-            self->state_ = State::closing;
-            self->close_reason_.code = code;
-            // A control frame holds 125 bytes, two of them the code (RFC 6455, 5.5).
-            self->close_reason_.reason.assign(reason.data(), std::min<std::size_t>(reason.size(), 123));
-            self->loop_->arm(*self, Clock::now() + Milliseconds(self->limits_.close_ms));
-            self->write();
+        });
+    }
+
+    void drop() override {
+        gone_ = true;
+        if (ended_) {
+            return;
+        }
+        loop_->post([self = shared_from_this()] {
+            if (self->state_ != State::ended) {
+                self->stream_.next_layer().reset();
+                self->end(ws::close_code::abnormal, "aborted");
+            }
         });
     }
 
@@ -360,32 +369,52 @@ private:
         });
     }
 
-    /// The queue is full, or a message does not leave: a closing frame has no place behind them.
-    void give_up() {
-        if (state_ != State::open && state_ != State::closing) {
+    void begin_closing(std::uint16_t code, const std::string &reason) {
+        state_ = State::closing;
+        close_reason_.code = code;
+        // A control frame holds 125 bytes, two of them the code (RFC 6455, 5.5); a character is not cut in two.
+        std::size_t count = std::min<std::size_t>(reason.size(), 123);
+        while (count < reason.size() && count > 0 && (static_cast<unsigned char>(reason[count]) & 0xC0) == 0x80) {
+            count -= 1;
+        }
+        close_reason_.reason.assign(reason.data(), count);
+        loop_->arm(*this, Clock::now() + Milliseconds(limits_.close_ms));
+        write();
+    }
+
+    /// The queue is full. What waits is dropped, all but the message that is being written: behind it the closing frame
+    /// finds its way if the peer reads at all. 1013 tells it to come again; 1008 would not.
+    void overflow() {
+        if (state_ != State::open) {
             return;
         }
-        if (state_ == State::open) {
-            hooks_.too_slow();
+        is_too_slow_ = true;
+        hooks_.too_slow();
+        while (queue_.size() > (writing_ ? 1U : 0U)) {
+            queue_.pop_back();
         }
-        const auto self = shared_from_this();
-        beast_close_socket(stream_.next_layer());
-        end(ws::close_code::policy_error, "the peer takes its messages too slowly");
+        begin_closing(ws::close_code::try_again_later, too_slow);
     }
 
     void expired() override {
         const auto self = shared_from_this();
         if (state_ == State::open) {
-            give_up();
-        } else {
-            beast_close_socket(stream_.next_layer());
-            end(ws::close_code::abnormal, "no closing handshake");
+            // A message does not leave: a closing frame has no place behind it.
+            is_too_slow_ = true;
+            hooks_.too_slow();
+            stream_.next_layer().reset();
         }
+        end(ws::close_code::abnormal, "no closing handshake");
     }
 
-    void end(std::uint16_t code, const std::string &reason) {
+    void end(std::uint16_t code, std::string reason) {
         if (state_ == State::ended) {
             return;
+        }
+        if (is_too_slow_) {
+            // Whatever became of the closing handshake.
+            code = ws::close_code::try_again_later;
+            reason = too_slow;
         }
         const auto self = shared_from_this();
         state_ = State::ended;
@@ -415,6 +444,7 @@ private:
     bool writing_ = false;
     bool cannot_write_ = false;
     bool closing_handshake_ = false;
+    bool is_too_slow_ = false;
     ws::close_reason close_reason_;
     std::size_t inbox_messages_ = 0;
     std::size_t inbox_bytes_ = 0;
@@ -454,6 +484,8 @@ void parlor_web_socket_consumed(parlor_web_socket *socket, size_t messages, size
 void parlor_web_socket_close(parlor_web_socket *socket, uint16_t code, parlor_web_bytes reason) {
     socket->socket->close(code, parlor_web::copy(reason));
 }
+
+void parlor_web_socket_abort(parlor_web_socket *socket) { socket->socket->drop(); }
 
 void parlor_web_socket_release(parlor_web_socket *socket) {
     socket->socket->close(boost::beast::websocket::close_code::going_away, {});

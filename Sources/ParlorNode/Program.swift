@@ -36,12 +36,29 @@ package enum Program {
         while true {
             let wakeup = ProcessSignals.wait()
             if let code = result.value { return code }
-            guard case .stop(let signal) = wakeup else { continue }
-            // A command that does not stop by itself ends as the signal would have ended it.
-            guard stop.request() else { return 128 + signal }
-            switch ProcessSignals.wait(milliseconds: stopLimit) {
+            switch wakeup {
+            case .stop(let signal):
+                // A command that does not stop by itself ends as the signal would have ended it.
+                guard stop.request() else { return 128 + signal }
+                return waitForOrderlyEnd(of: result)
+            case .hangup:
+                guard stop.isListening else { return 128 + SIGHUP }
+                Console().note("\(name): SIGHUP: a running node does not read its configuration again; restart it")
+            case .woken, .timedOut: continue
+            }
+        }
+    }
+
+    private static func waitForOrderlyEnd(of result: SharedResult) -> Int32 {
+        let deadline = ContinuousClock.now + .milliseconds(stopLimit)
+        while true {
+            let left = max(.zero, deadline - .now).components
+            switch ProcessSignals.wait(
+                milliseconds: Int(left.seconds) * 1000 + Int(left.attoseconds / 1_000_000_000_000_000))
+            {
             case .woken: return result.value ?? ExitCode.failure
             case .stop(let again): return 128 + again
+            case .hangup: continue
             case .timedOut:
                 Console().note("\(name): not stopped in order within 2 s; cut off")
                 return result.value ?? ExitCode.failure

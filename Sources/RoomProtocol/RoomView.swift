@@ -17,6 +17,8 @@ public struct RoomView: Hashable, Sendable {
     private var owners: [String: String] = [:]
     /// Whose view it is.
     public let ownID: String
+    /// Its own tracks, as far as whoever keeps the view wants to say: the server may mute them.
+    public var ownTracks: Set<String> = []
 
     public init(ownID: String) { self.ownID = ownID }
 
@@ -99,6 +101,7 @@ public struct RoomView: Hashable, Sendable {
     }
 
     private mutating func set(_ mute: TrackMute) -> [String] {
+        if ownTracks.contains(mute.trackID) { return [] }
         guard let owner = owners[mute.trackID] else { return ["mute of track \(mute.trackID), which is not there"] }
         players[owner]?.tracks[mute.trackID]?.muted = mute.muted
         return []

@@ -5,12 +5,13 @@ import WebTransport
 /// `GET /metrics`: the node's figures as Prometheus reads them. Low in cardinality on purpose: by worker, route, type, code and the
 /// name of a drop, never by room, user or path.
 struct MetricsRoute {
-    let plane: any MediaPlane
+    let environment: RoomEnvironment
     let directory: RoomDirectory
     let counters: NodeCounters
     let admission: Admission
     /// The HTTP server's own; `nil`: there is none.
     let server: @Sendable () -> HTTPServerCounters?
+    let more: @Sendable () -> String
 
     func add(to router: inout Router) {
         router.on("GET", "/metrics") { [self] _ in
@@ -24,15 +25,15 @@ struct MetricsRoute {
         metrics.family("parlor_rooms", .gauge, "Rooms open.", UInt64(await directory.roomCount))
         addDoors(to: &metrics)
         if let server = server() { Self.add(server, to: &metrics) }
-        Self.add(await WorkerSnapshots.all(of: plane), to: &metrics)
-        return metrics.text
+        Self.add(await WorkerSnapshots.all(of: environment.plane), to: &metrics)
+        return metrics.text + more()
     }
 
     // MARK: Rooms, signalling, routes
 
     private func addDoors(to metrics: inout MetricsText) {
         let (counts, messages) = counters.copy()
-        metrics.family("parlor_users", .gauge, "Users in all rooms.", UInt64(clamping: counts.users))
+        metrics.family("parlor_users", .gauge, "Users in all rooms.", UInt64(clamping: environment.population.users))
         metrics.family("parlor_accepting", .gauge, "1 while newcomers are let in.", admission.isOpen ? 1 : 0)
         metrics.family(
             "parlor_signalling_connections", .gauge, "WebSockets open for signalling.",

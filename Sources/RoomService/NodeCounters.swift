@@ -1,4 +1,3 @@
-package import RoomControl
 import Synchronization
 
 /// What the doors of a node count, for `GET /metrics`. Every label comes from a closed set, whatever a client sends: so the
@@ -34,8 +33,6 @@ package final class NodeCounters: Sendable {
     struct Counts {
         var joins: [Join: UInt64] = [:]
         var requests: [Request: UInt64] = [:]
-        /// Present: joined and not yet left.
-        var users: Int64 = 0
         /// WebSockets open for signalling.
         var connections: Int64 = 0
         var connectionsEver: UInt64 = 0
@@ -46,20 +43,6 @@ package final class NodeCounters: Sendable {
     private let messages = Mutex<[MessageKind: UInt64]>([:])
 
     package init() {}
-
-    // MARK: Rooms
-
-    /// What happened in a room: hand every notice of `RoomEnvironment.observe` here.
-    package func observed(_ notice: RoomNotice) {
-        switch notice {
-        case .joined: counts.withLock { $0.users &+= 1 }
-        case .left: counts.withLock { $0.users &-= 1 }
-        default: break
-        }
-    }
-
-    /// Users of all rooms.
-    package var users: Int { counts.withLock { Int($0.users) } }
 
     // MARK: Joins
 

@@ -8,9 +8,7 @@ import WebTransport
 struct NodeRoutes: Sendable {
     let apps: AppDirectory
     let directory: RoomDirectory
-    let plane: any MediaPlane
-    let clock: RoomClock
-    let counters: NodeCounters
+    let environment: RoomEnvironment
     let admission: Admission
     let drain: Drain
     /// The access key that may drain the node; `nil`: nobody may.
@@ -49,7 +47,8 @@ struct NodeRoutes: Sendable {
                 Body(ready: false, reason: "draining", secondsLeft: drain.timeLeft?.seconds), status: 503)
         case .open: break
         }
-        let silent = await WorkerSnapshots.all(of: plane).enumerated().filter { $0.element == nil }.map(\.offset)
+        let silent = await WorkerSnapshots.all(of: environment.plane).enumerated().filter { $0.element == nil }.map(
+            \.offset)
         if let worker = silent.first {
             return Answer.json(Body(ready: false, reason: "worker \(worker) does not answer"), status: 503)
         }
@@ -75,7 +74,7 @@ struct NodeRoutes: Sendable {
             }
         return Answer.json(
             Status(
-                state: state, rooms: await directory.roomCount, users: counters.users,
+                state: state, rooms: await directory.roomCount, users: environment.population.users,
                 secondsLeft: drain.timeLeft?.seconds))
     }
 
@@ -109,7 +108,7 @@ struct NodeRoutes: Sendable {
         do {
             key = try RequestSignature.verify(
                 SignableRequest(request), authorization: request.headers["Authorization"], apps: apps,
-                unixTime: clock.unixTime())
+                unixTime: environment.clock.unixTime())
         } catch { return Answer.error(401, error.message) }
         guard key.id == operatorKey else {
             return Answer.error(

@@ -1,4 +1,4 @@
-import RoomControl
+import MediaWire
 package import WebTransport
 
 /// How clients reach this node: what the signalling URLs that it hands out begin with.
@@ -39,17 +39,33 @@ package struct PublicAddress: Sendable {
         return entry.split(separator: " ").joined(separator: " ")
     }
 
-    /// A name, or an address, with a port or without.
-    static func isHost(_ text: String) -> Bool {
-        guard (1...255).contains(text.utf8.count),
-            text.utf8.allSatisfy({ byte in
-                switch byte {
-                case 48...57, 65...90, 97...122: true
-                default: "-._:[]".utf8.contains(byte)
-                }
-            }), let url = try? WebURL("http://\(text)")
+    /// Whether the text can stand as host in a URL: a name, an IPv4 address, or an IPv6 address in brackets; with a port or without.
+    package static func isHost(_ text: some StringProtocol) -> Bool {
+        guard (1...255).contains(text.utf8.count) else { return false }
+        let host: Substring
+        var rest: Substring
+        if text.hasPrefix("[") {
+            host = Substring(text.dropFirst().prefix { $0 != "]" })
+            rest = Substring(text.dropFirst(host.count + 1))
+            guard rest.popFirst() == "]", let address = TransportAddress(host: host, port: 0), !address.isIPv4 else {
+                return false
+            }
+        } else {
+            host = Substring(text.prefix { $0 != ":" })
+            rest = Substring(text.dropFirst(host.count))
+            guard !host.isEmpty, host.utf8.allSatisfy(isNameByte) else { return false }
+        }
+        guard let colon = rest.popFirst() else { return true }
+        guard colon == ":", (1...5).contains(rest.utf8.count), rest.utf8.allSatisfy({ (48...57).contains($0) }),
+            let port = UInt16(rest)
         else { return false }
-        // Brackets only around an IPv6 address.
-        return !url.host.contains("[") && !url.host.contains("]") && url.host.contains(":") == text.hasPrefix("[")
+        return port > 0
+    }
+
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 48...57, 65...90, 97...122, 45, 46, 95: true
+        default: false
+        }
     }
 }

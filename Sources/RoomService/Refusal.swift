@@ -26,13 +26,15 @@ enum Refusal {
         case .room(.full): return Answer.error(403, "the room is full", code: code)
         case .room(.alreadyJoined):
             return Answer.error(409, "the user has such a leg, and the app does not replace it", code: code)
-        case .room(.closed): return unavailable("the room closes as fast as it opens; try again")
-        case .room(.banned): return Answer.error(403, "the user is banned from the room", code: code)
+        case .room(.banned):
+            return Answer.error(403, "the user is banned from the room for a time", code: code)
         case .room(.notPermitted):
             return Answer.error(403, "the app's back end has taken this permission from the user", code: code)
-        case .room(.noSession): return Answer.error(404, "there is no such session", code: code)
-        case .tooManyRooms: return Answer.error(503, "the node has all the rooms that it may have", code: code)
-        case .tooManyUsers: return Answer.error(503, "the node has all the users that it may have", code: code)
+        // Legs resume nothing.
+        case .room(.noSession): return Answer.error(404, "there is no session to resume", code: code)
+        case .room(.closed): return unavailable("the room closes as fast as it opens; try again")
+        case .tooManyRooms: return unavailable("the node has all the rooms that it may have", code: code)
+        case .tooManyUsers: return unavailable("the node has all the users that it may have", code: code)
         case .noSuchRoom:
             return Answer.error(404, "there is no such room, and the app makes none on demand", code: code)
         case .ownUser: return Answer.error(400, "a user cannot receive its own tracks", code: code)
@@ -55,8 +57,8 @@ enum Refusal {
     }
 
     /// - Parameter retryAfter: in seconds; a leg that ended gives its ports back at once, so a few are enough there.
-    private static func unavailable(_ message: String, retryAfter: Int = 5) -> HTTPResponse {
-        var answer = Answer.error(503, message, code: 10052)
+    private static func unavailable(_ message: String, code: Int = 10052, retryAfter: Int = 5) -> HTTPResponse {
+        var answer = Answer.error(503, message, code: code)
         answer.headers["Retry-After"] = "\(retryAfter)"
         return answer
     }

@@ -2,7 +2,8 @@
 package struct HTTPRequest: Sendable {
     /// As sent; methods are case-sensitive.
     package var method: String
-    /// The request target as sent: path and query, percent-encoding and all (RFC 9112, section 3.2).
+    /// The request target as sent: path and query, percent-encoding and all (RFC 9112, section 3.2). Some clients send
+    /// an absolute URL (section 3.2.2), which `path` and `query` see through.
     package var target: String
     package var headers: HTTPFields
     /// Without transfer coding.
@@ -28,34 +29,48 @@ package struct HTTPRequest: Sendable {
         self.wantsWebSocket = wantsWebSocket
     }
 
-    /// The target up to the first `?`, raw.
-    package var path: String {
-        String(target.prefix { $0 != "?" })
+    /// Path and query alone, raw: of an absolute URL what stands behind the authority, with `/` for an empty path.
+    package var originForm: String {
+        for scheme in ["http://", "https://"] {
+            let start = target.utf8.prefix(scheme.utf8.count)
+            // Without case (RFC 3986, section 3.1). What else would be equal is a control character, never in a target.
+            guard start.elementsEqual(scheme.utf8, by: { $0 | 0x20 == $1 | 0x20 }) else { continue }
+            let afterScheme = target.utf8.dropFirst(scheme.utf8.count)
+            let rest = String(afterScheme.drop { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }) ?? ""
+            return rest.utf8.first == UInt8(ascii: "/") ? rest : "/" + rest
+        }
+        return target
     }
 
-    /// The target after the first `?`, raw; `nil` without one.
+    /// The origin form up to the first `?`, raw.
+    package var path: String {
+        String(decoding: originForm.utf8.prefix { $0 != UInt8(ascii: "?") }, as: UTF8.self)
+    }
+
+    /// The origin form after the first `?`, raw; `nil` without one.
     package var query: String? {
-        guard let mark = target.firstIndex(of: "?") else { return nil }
-        return String(target[target.index(after: mark)...])
+        let form = originForm
+        guard let mark = form.utf8.firstIndex(of: UInt8(ascii: "?")) else { return nil }
+        return String(decoding: form.utf8[form.utf8.index(after: mark)...], as: UTF8.self)
     }
 
     /// The parameters of the query in order, percent-decoded, `+` as a space, as HTML forms send them. A part without
     /// `=` has an empty value; a `%` that begins no byte stands for itself.
     package var queryItems: [(name: String, value: String)] {
         guard let query else { return [] }
-        return query.split(separator: "&").map { part in
-            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            let value = pair.count > 1 ? pair[1] : ""
+        // By bytes: a combining mark behind a separator does not hide it.
+        return query.utf8.split(separator: UInt8(ascii: "&")).map { part in
+            let name = part.prefix { $0 != UInt8(ascii: "=") }
             return (
-                HTTPRequest.percentDecoded(pair[0], plusIsSpace: true),
-                HTTPRequest.percentDecoded(value, plusIsSpace: true)
+                HTTPRequest.percentDecoded(Substring(name), plusIsSpace: true),
+                HTTPRequest.percentDecoded(Substring(part[name.endIndex...].dropFirst()), plusIsSpace: true)
             )
         }
     }
 
     /// The path's components, percent-decoded after the cut, so that `%2F` does not separate.
     package var pathComponents: [String] {
-        path.split(separator: "/").map { HTTPRequest.percentDecoded($0) }
+        path.utf8.split(separator: UInt8(ascii: "/")).map { HTTPRequest.percentDecoded(Substring($0)) }
     }
 
     /// Bytes after percent-decoding, as UTF-8; what is not UTF-8 becomes U+FFFD.

@@ -6,7 +6,7 @@ package struct HTTPServerConfiguration: Sendable {
     package var headerLimit = 16 * 1024
     /// Bytes of a body; above: 413.
     package var bodyLimit = 1024 * 1024
-    /// Connections at one time; more are answered 503 and closed.
+    /// Connections at one time; more are answered 503 with Retry-After, and closed.
     package var maximumConnections = 10_000
     /// Requests with the handler at one time; more wait, unread.
     package var maximumRunningRequests = 1024
@@ -20,6 +20,12 @@ package struct HTTPServerConfiguration: Sendable {
     package var idleDeadline: Duration = .seconds(60)
     /// For one response, or one WebSocket message, to leave; then a close.
     package var writeDeadline: Duration = .seconds(30)
+    /// Header fields of what the server answers without the handler (400, 408, 413, 417, 431, 501, 503). Beside them stand
+    /// an X-Reqid of 16 random characters, and a JSON body `{"error":"…"}` that says what is wrong and what would be right.
+    /// The handler's own answers go out as they are.
+    package var fixedHeaders: HTTPFields = [
+        "Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "Location, Retry-After, X-Reqid",
+    ]
     /// The thread's name as the system's tools show it, up to 15 bytes.
     package var threadName = "web"
 
@@ -62,7 +68,10 @@ package final class HTTPServer: Sendable {
                 let inlet = Unmanaged<RequestInlet>.fromOpaque(context).takeRetainedValue()
                 inlet.continuation.finish()
             })
-        core = ServerCore(parlor_web_server_create(&limits, callbacks, configuration.threadName))
+        core = ServerCore(
+            configuration.fixedHeaders.block().withWebBytes { fixed in
+                parlor_web_server_create(&limits, fixed, callbacks, configuration.threadName)
+            })
     }
 
     /// Opens a listening socket; may be called for several. Connections wait in the kernel until `start`.

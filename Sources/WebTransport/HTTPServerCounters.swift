@@ -30,6 +30,8 @@ package struct HTTPServerCounters: Sendable, Equatable {
     /// With the handler now.
     package var running: UInt64 = 0
 
+    package init() {}
+
     init(_ counters: parlor_web_counters) {
         accepted = counters.accepted
         refused = counters.refused

@@ -26,7 +26,7 @@ package final class WebSocket: Sendable {
         case queued
         /// Closed or closing; the message is dropped.
         case closed
-        /// Too much waits for this peer: the message is dropped, and the socket closes with 1008.
+        /// Too much waits for this peer: the message is dropped, with all that waits, and the socket closes with 1013.
         case tooSlow
     }
 
@@ -36,7 +36,8 @@ package final class WebSocket: Sendable {
         send(Array(text.utf8), isText: true)
     }
 
-    /// Queues a message that is UTF-8 already; never waits.
+    /// Queues a message that is UTF-8 already; never waits. The bytes are copied once: a message for many sockets is
+    /// made once and given to each.
     @discardableResult
     package func send(utf8 bytes: [UInt8]) -> SendResult {
         send(bytes, isText: true)
@@ -51,10 +52,18 @@ package final class WebSocket: Sendable {
     /// Sends what is queued, then closes. The messages end when the peer has answered, or at the deadline.
     ///
     /// - Parameters:
-    ///   - code: 1000, or 3000 to 4999 (RFC 6455, section 7.4.2).
-    ///   - reason: up to 123 bytes are sent.
+    ///   - code: see `WebSocketClose.isSendable`; 0 sends none. Others become 1011 (internal error): no peer would take
+    ///     them.
+    ///   - reason: up to 123 bytes are sent, whole characters.
     package func close(code: UInt16 = 1000, reason: String = "") {
+        let code = code == 0 || WebSocketClose.isSendable(code) ? code : 1011
         Array(reason.utf8).withWebBytes { parlor_web_socket_close(handle.pointer, code, $0) }
+    }
+
+    /// Resets the connection, without a closing handshake and without what is still on its way. The messages end;
+    /// `closing` says 1006.
+    package func abort() {
+        parlor_web_socket_abort(handle.pointer)
     }
 
     private func send(_ bytes: [UInt8], isText: Bool) -> SendResult {

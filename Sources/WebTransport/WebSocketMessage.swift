@@ -7,13 +7,22 @@ package enum WebSocketMessage: Sendable, Equatable {
 /// How a WebSocket ended.
 package struct WebSocketClose: Sendable, Equatable {
     /// The peer's code (RFC 6455, section 7.4); 1005 if it gave none, 1006 if the connection broke. Our own if we
-    /// refused what the peer sent: 1002, 1007, 1009; 1008 if it took our messages too slowly.
+    /// refused what the peer sent: 1002, 1007, 1009; 1013 if it took our messages too slowly.
     package var code: UInt16
     package var reason: String
 
     package init(code: UInt16, reason: String = "") {
         self.code = code
         self.reason = reason
+    }
+
+    /// Whether a closing frame may carry that code: those of RFC 6455, section 7.4.1, that are not reserved, the later
+    /// ones of IANA's registry (1012 to 1014), and 3000 to 4999, for libraries and applications.
+    package static func isSendable(_ code: UInt16) -> Bool {
+        switch code {
+        case 1000...1003, 1007...1014, 3000...4999: true
+        default: false
+        }
     }
 }
 
@@ -24,12 +33,13 @@ package struct WebSocketConfiguration: Sendable {
     /// Messages and bytes that have come and were not taken; then reading pauses.
     package var inboxMessages = 64
     package var inboxBytes = 2 * 1024 * 1024
-    /// Messages and bytes that wait to be written; above, the peer is too slow and the socket closes.
+    /// Messages and bytes that wait to be written; above, the peer is too slow, and the socket closes with 1013 ("try
+    /// again later").
     package var outboxMessages = 256
     package var outboxBytes = 4 * 1024 * 1024
     /// Silence after which the connection counts as broken; a ping goes out at half of it.
     package var idleDeadline: Duration = .seconds(60)
-    /// For one message to leave.
+    /// For one message to leave; then the connection is reset.
     package var writeDeadline: Duration = .seconds(20)
     /// For the closing handshake.
     package var closeDeadline: Duration = .seconds(2)

@@ -5,7 +5,7 @@ import Testing
 struct CommandTests {
     @Test(arguments: [
         ["--help"], ["serve", "--help"], ["token", "--help"], ["rooms", "--help"], ["users", "--help"],
-        ["kick", "--help"],
+        ["kick", "--help"], ["drain", "--help"],
         ["sdp", "--help"], ["sdp", "publish", "--help"], ["sdp", "play", "--help"], ["version", "--help"],
     ])
     func helpIsEverywhere(arguments: [String]) async throws {
@@ -27,6 +27,9 @@ struct CommandTests {
         (["token", "--room", "r", "--user", "u", "--key", "k"], "parlor: --key needs --secret too"),
         (["token", "--room", "r", "--user", "u", "--app", "x"], "parlor: no keys for app \"x\" (known: demo)"),
         (["kick", "r"], "parlor: kick needs USER"),
+        (["drain", "--deadline", "10"], "parlor: --deadline: \"10\" is not a time"),
+        (["drain", "--deadline", "8h", "--undo"], "parlor: --undo takes no --deadline"),
+        (["drain", "--deadline", "200h"], "parlor: --deadline: 200h is out of range"),
         (["users", "r", "--url", "nonsense"], "parlor: --url: no scheme"),
         (["sdp", "publish", "--room", "r", "--user", "u", "--codec", "mp3"], "parlor: --codec: \"mp3\" is none of"),
         (
@@ -92,7 +95,7 @@ struct CommandTests {
 
     @Test func nobodyThereIsAFailure() async throws {
         let port = try FreePorts.tcp()
-        for command in [["rooms"], ["users", "r"], ["sdp", "play", "--room", "r", "--user", "u"]] {
+        for command in [["rooms"], ["users", "r"], ["drain"], ["sdp", "play", "--room", "r", "--user", "u"]] {
             let outcome = try await CommandRunner.run(command + ["--url", "http://127.0.0.1:\(port)"])
             #expect(outcome.code == 1)
             #expect(outcome.errors.contains("is the node running?"))

@@ -50,7 +50,14 @@ struct ConfigurationLoaderTests {
             # everything
             http:
               listen: "[2001:db8::1]:80"
+              publicUrl: https://media.example.com/
+              tls: {listen: 0.0.0.0:443, certificate: /etc/parlor/chain.pem, key: /etc/parlor/key.pem}
               trustedProxies: [10.0.0.0/8, "::1"]
+            dataDir: /var/lib/parlor
+            admin:
+              accessKey: k2
+            log:
+              rooms: false
             media:
               listen: [0.0.0.0, "::"]
               announce:
@@ -71,11 +78,22 @@ struct ConfigurationLoaderTests {
             limits:
               httpConnections: 5
               httpBody: 64KiB
+              connections: 6
+              signallingFrame: 32KiB
+              message: 100B
+              messagesPerSecond: 7
+              requestsPerSecond: 8
+              tracksPerUser: 9
+              usersPerRoom: 10
+              rooms: 11
+              users: 12
+              appsPerKey: 13
             apps:
               - id: one
                 accessKey: k1
                 secret: "12345678"
-                settings: {maxUsers: 3, noAutoKickUser: true, noAutoCreateRoom: true, noAutoCloseRoom: true, autoCloseTtl: 5s}
+                settings: {maxUsers: 3, noAutoKickUser: true, noAutoCreateRoom: true, noAutoCloseRoom: true, autoCloseTtl: 5s,
+                  noEnterTtl: 1h, userTimeout: 10s, videoCodec: h264, eventCbUrl: "https://example.com/hook?a=b", eventCbSecret: event-secret}
               - {id: two, accessKey: k2, secret: abcdefgh}
             """)
         let c = loaded.configuration
@@ -95,12 +113,28 @@ struct ConfigurationLoaderTests {
         #expect(c.media.plain.silence == .milliseconds(1500))
         #expect(c.limits.httpConnections == 5)
         #expect(c.limits.httpBody == 65536)
+        #expect(c.http.publicURL == "https://media.example.com")
+        #expect(c.http.tls.listen?.description == "0.0.0.0:443")
+        #expect(c.http.tls.certificate == .file("/etc/parlor/chain.pem"))
+        #expect(c.http.tls.key == "/etc/parlor/key.pem")
+        #expect(c.dataDir == "/var/lib/parlor")
+        #expect(c.admin.accessKey == "k2" && c.operatorKey == "k2")
+        #expect(!c.log.rooms)
+        #expect(c.limits.connections == 6 && c.limits.signallingFrame == 32 << 10 && c.limits.message == 100)
+        #expect(c.limits.messagesPerSecond == 7 && c.limits.requestsPerSecond == 8 && c.limits.tracksPerUser == 9)
+        #expect(c.limits.usersPerRoom == 10 && c.limits.rooms == 11 && c.limits.users == 12)
+        #expect(c.limits.appsPerKey == 13)
         #expect(c.apps.map(\.id) == ["one", "two"])
         #expect(c.apps[0].secret == "12345678")
         #expect(c.apps[0].settings.maxUsers == 3)
         #expect(c.apps[0].settings.noAutoKickUser && c.apps[0].settings.noAutoCreateRoom)
         #expect(c.apps[0].settings.noAutoCloseRoom)
         #expect(c.apps[0].settings.autoCloseTtl == .seconds(5))
+        #expect(c.apps[0].settings.noEnterTtl == .seconds(3600))
+        #expect(c.apps[0].settings.userTimeout == .seconds(10))
+        #expect(c.apps[0].settings.videoCodec == .h264)
+        #expect(c.apps[0].settings.eventCbUrl == "https://example.com/hook?a=b")
+        #expect(c.apps[0].settings.eventCbSecret == "event-secret")
         #expect(c.apps[1].settings == NodeConfiguration.AppSettings())
     }
 
@@ -158,7 +192,23 @@ struct ConfigurationLoaderTests {
         ("media:\n  segmentation: yes", "\"yes\" is neither true nor false"),
         ("media:\n  sendBuffer: 4GB", "is not a size"),
         ("media:\n  sendBuffer: 1KiB", "out of range; give from 64KiB to 1024MiB"),
-        ("colour: red", "p.yaml:1: colour: unknown key; here belong http, media, limits, apps"),
+        (
+            "http:\n  publicUrl: media.example.com",
+            "is not such a URL; write http or https://HOST, or with :PORT, and no path"
+        ),
+        ("http:\n  publicUrl: https://h/path", "\"https://h/path\" has a path"),
+        ("http:\n  publicUrl: wss://h", "is not such a URL"),
+        ("http:\n  publicUrl: https://user@h", "has no usable host"),
+        ("http:\n  publicUrl: https://:443", "has no usable host"),
+        ("http:\n  tls:\n    listen: 0.0.0.0", "has no port"),
+        ("http:\n  tls:\n    listen: nowhere", "or off"),
+        ("http:\n  tls:\n    certificate: \"\"", "not usable as a path"),
+        ("dataDir: \"none\"", "is not usable here"),
+        ("admin:\n  accessKey: \"a b\"", "is not a name"),
+        ("limits:\n  signallingFrame: 1KiB", "out of range; give from 16KiB to 16MiB"),
+        ("limits:\n  rooms: 0", "is not a number of rooms from 1"),
+        ("log:\n  rooms: \"true\"", "write true or false without quotes"),
+        ("colour: red", "p.yaml:1: colour: unknown key; here belong http, media, limits, dataDir, admin, log, webhooks, apps"),
         ("apps: x", "p.yaml:1: apps: a single value where a list belongs"),
         ("apps:\n  - x", "p.yaml:2: apps[0]: a single value where id, accessKey and secret belong"),
         ("- 1", "p.yaml:1: a list where groups of keys belong"),
@@ -215,6 +265,34 @@ struct ConfigurationLoaderTests {
             "p.yaml:7: media.announce: 2001:db8::1 is announced, but media.listen has no IPv6 address"
         ),
         (
+            "http:\n  tls:\n    listen: 127.0.0.1:7843", 2,
+            "p.yaml:7: http.tls.certificate: missing; give the PEM file of a certificate, or self-signed"
+        ),
+        (
+            "http:\n  tls:\n    certificate: c.pem\n    listen: 127.0.0.1:7843", 2,
+            "p.yaml:7: http.tls.key: missing; give the PEM file of the certificate's key"
+        ),
+        (
+            "http:\n  tls:\n    certificate: self-signed\n    listen: 127.0.0.1:7843\n    key: k.pem", 2,
+            "p.yaml:9: http.tls.key: a self-signed certificate has a key of its own"
+        ),
+        (
+            "http:\n  tls: {certificate: self-signed, listen: 127.0.0.1:7901}", 2,
+            "p.yaml:6: http.tls.listen: HTTPS's port 7901 is among the workers' ports"
+        ),
+        (
+            "http:\n  tls: {certificate: self-signed, listen: 0.0.0.0:7880}", 2,
+            "p.yaml:6: http.tls.listen: HTTP and HTTPS both want port 7880"
+        ),
+        (
+            "limits: {signallingFrame: 64KiB}", 2,
+            "p.yaml:5: limits.signallingFrame: a message of 64KiB does not fit into a WebSocket frame of 64KiB"
+        ),
+        (
+            "admin: {accessKey: nobody}", 2,
+            "p.yaml:5: admin.accessKey: \"nobody\" is no app's access key"
+        ),
+        (
             "  - id: a\n    accessKey: other\n    secret: long-enough", 2,
             "p.yaml:5: apps[1].id: \"a\" is the id of apps[0] too"
         ),
@@ -238,15 +316,42 @@ struct ConfigurationLoaderTests {
         #expect(lenient.configuration.apps.isEmpty)
     }
 
+    /// The only key there is operates the node; of several, the named one, else nobody.
+    @Test func whoOperatesTheNode() throws {
+        let several = "  - {id: b, accessKey: other, secret: long-enough}\n"
+        #expect(try load(Self.apps).configuration.operatorKey == "key")
+        #expect(
+            try load(Self.apps + "  - {id: b, accessKey: key, secret: long-enough}\n").configuration.operatorKey
+                == "key")
+        #expect(try load(Self.apps + several).configuration.operatorKey == nil)
+        #expect(try load(Self.apps + several + "admin: {accessKey: other}\n").configuration.operatorKey == "other")
+        #expect(try load(base: .development).configuration.operatorKey == "devkey")
+    }
+
+    /// `none` and `off` take back what the file said.
+    @Test func aValueCanBeTakenBack() throws {
+        let file = Self.apps + "dataDir: d\nhttp:\n  tls: {listen: 127.0.0.1:1, certificate: self-signed}\n"
+        let loaded = try load(file, environment: ["PARLOR_DATA_DIR": "none"], flags: ["http-tls-listen": "off"])
+        #expect(loaded.configuration.dataDir == nil)
+        #expect(loaded.configuration.http.tls.listen == nil)
+        #expect(loaded.configuration.http.tls.certificate == .selfSigned)
+    }
+
     @Test func appsMayShareAKey() throws {
         let loaded = try load(Self.apps + "  - {id: b, accessKey: key, secret: long-enough}\n")
         #expect(loaded.configuration.apps.map(\.id) == ["a", "b"])
     }
 
     @Test func secretsAreInNoMessage() {
-        let found = problems(environment: ["PARLOR_APPS": "a:k:s€cret-value,b"])
+        var found = problems(environment: ["PARLOR_APPS": "a:k:s€cret-value,b"])
         #expect(found.count == 2)
         #expect(!found.joined().contains("cret-value"))
+        found = problems(Self.apps + "    settings: {eventCbSecret: s€cret-value}\n")
+        #expect(found.count == 1)
+        #expect(!found.joined().contains("cret-value"))
+        var app = NodeConfiguration.App(id: "a", accessKey: "k", secret: "secret-value")
+        app.settings.eventCbSecret = "secret-value"
+        for key in ConfigurationKey<NodeConfiguration.App>.all { #expect(key.show(app) != "secret-value") }
     }
 
     @Test func namesAreSpelledFromThePath() {

@@ -44,7 +44,7 @@ import Testing
                 let count = Glibc.read(descriptor, &chunk, chunk.count)
                 if count <= 0 { break }
                 bytes += chunk[..<count]
-                if let line, String(decoding: bytes, as: UTF8.self).contains("\n\(line)\n") { break }
+                if let line, ("\n" + String(decoding: bytes, as: UTF8.self)).contains("\n\(line)\n") { break }
             }
             return String(decoding: bytes, as: UTF8.self)
         }
@@ -80,6 +80,33 @@ import Testing
         #expect(running.process.terminationReason == .exit)
         #expect(running.process.terminationStatus == 0)
         #expect(running.read(until: nil) == "stopping\n")
+    }
+
+    /// SIGHUP is said to be of no use, and is no end.
+    @Test func aHangupIsNoEnd() throws {
+        let running = try Running(["serve", "--dev"] + flags())
+        _ = running.read(until: "ready")
+        kill(running.process.processIdentifier, SIGHUP)
+        let text = running.read(
+            until: "parlor: SIGHUP: a running node does not read its configuration again; restart it")
+        #expect(text.hasSuffix("restart it\n"), "got \(text)")
+        #expect(running.process.isRunning)
+        kill(running.process.processIdentifier, SIGTERM)
+        running.process.waitUntilExit()
+        #expect(running.process.terminationStatus == 0)
+    }
+
+    /// A drain's deadline ends the process as a signal would.
+    @Test func theDeadlineOfADrainEndsTheProcess() async throws {
+        let flags = try flags()
+        let running = try Running(["serve", "--dev"] + flags)
+        _ = running.read(until: "ready")
+        let drain = try await CommandRunner.run(
+            "drain", "--deadline", "100ms", "--no-wait", "--url", "http://\(flags[1])")
+        #expect(drain.code == 0, "\(drain.errors)")
+        try #require(running.read(until: nil) == "parlor: the drain's deadline has come\nstopping\n")
+        running.process.waitUntilExit()
+        #expect(running.process.terminationReason == .exit && running.process.terminationStatus == 0)
     }
 
     @Test func aBadFileStopsTheStart() throws {

@@ -27,6 +27,14 @@ import Testing
         #expect(taken >= 8)
     }
 
+    @Test func publishOffers() throws {
+        let files = try Self.corpus("PublishOffer")
+        for file in files { #expect(PublishOfferExercise.run(file) == nil, "\(String(decoding: file, as: UTF8.self))") }
+        let readings = files.map { PublishOfferExercise.readings(of: String(decoding: $0, as: UTF8.self)) }
+        #expect(readings.reduce(0) { $0 + $1.capabilities } >= 20)
+        #expect(readings.reduce(0) { $0 + $1.offers } >= 20)
+    }
+
     private static func corpus(_ target: String) throws -> [[UInt8]] {
         let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .appending(path: "Fuzz/\(target)/corpus")

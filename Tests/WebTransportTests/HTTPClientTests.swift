@@ -44,12 +44,10 @@ struct HTTPClientTests {
     }
 
     @Test func `a refused connection is an error`() async throws {
-        let server = HTTPServer()
-        let port = try server.listen(host: "127.0.0.1", port: 0)
-        await server.stop()
+        // Nobody listens there; a port that was just free could be another test's by now.
         let client = try HTTPClient()
         let error = await #expect(throws: WebTransportError.self) {
-            try await client.request("GET", "http://127.0.0.1:\(port)/")
+            try await client.request("GET", "http://127.0.0.1:1/")
         }
         #expect(error?.kind == .connect)
         #expect(error?.code == ECONNREFUSED)

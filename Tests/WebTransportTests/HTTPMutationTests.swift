@@ -60,7 +60,7 @@ private func mutate(_ bytes: inout [UInt8], _ random: inout SplitMix) {
     }
 }
 
-private struct SplitMix: RandomNumberGenerator {
+struct SplitMix: RandomNumberGenerator {
     var state: UInt64
 
     mutating func next() -> UInt64 {

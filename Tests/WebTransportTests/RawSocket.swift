@@ -30,11 +30,8 @@ struct RawSocket: ~Copyable, Sendable {
                 connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
             }
         }
-        guard result == 0 else {
-            let code = errno
-            close(descriptor)
-            throw Failure(step: "connect", code: code)
-        }
+        // The deinit runs, too, and closes: twice would close what another thread has just opened.
+        guard result == 0 else { throw Failure(step: "connect", code: errno) }
     }
 
     init(adopting descriptor: CInt) {

@@ -1,3 +1,5 @@
+import WebTransport
+
 /// A self-signed certificate for `localhost` and 127.0.0.1, made for these tests, valid until 2126.
 enum TestCertificate {
     static let chain = """
@@ -30,4 +32,8 @@ enum TestCertificate {
         N9NVN0cbfHc2uc9YV4StU+HsuR98bfLEB4YXGUjZ+Hfnz7TPH69JtUbp
         -----END PRIVATE KEY-----
         """
+
+    static func configuration() throws -> TLSConfiguration {
+        try TLSConfiguration(certificateChain: .text(chain), privateKey: .text(key))
+    }
 }

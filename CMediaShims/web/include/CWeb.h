@@ -125,9 +125,11 @@ typedef struct {
     uint64_t running;
 } parlor_web_counters;
 
-/// Makes the server and starts its thread.
+/// Makes the server and starts its thread. What the server answers by itself (400, 408, 413, 417, 431, 501, 503) has
+/// `fixed_fields` (complete lines "Name: value\r\n"), an X-Reqid, and a JSON body {"error": sentence}.
 parlor_web_server *parlor_web_server_create(
-    const parlor_web_limits *limits, parlor_web_server_callbacks callbacks, const char *thread_name);
+    const parlor_web_limits *limits, parlor_web_bytes fixed_fields, parlor_web_server_callbacks callbacks,
+    const char *thread_name);
 
 /// Opens a listening socket; connections wait in the kernel until `start`. Returns its port, or -1 with `failure`.
 /// `tls` may be NULL.
@@ -207,7 +209,7 @@ typedef struct {
     size_t message_bytes;      // incoming; above: close 1009
     size_t inbox_messages;     // delivered and not yet `consumed`; then reading pauses
     size_t inbox_bytes;
-    size_t outbox_messages;    // accepted and not yet written; then the peer is too slow: close 1008
+    size_t outbox_messages;    // accepted and not yet written; then the peer is too slow: close 1013
     size_t outbox_bytes;       // one message of any size fits into an empty queue
     uint32_t idle_ms;          // silence; a ping goes out at half of it
     uint32_t write_ms;         // for one message to leave
@@ -223,7 +225,7 @@ typedef struct {
     void (*on_failure)(void *context, const parlor_web_failure *failure, const parlor_web_response *response);
     void (*on_message)(void *context, bool is_text, parlor_web_bytes bytes);
     /// The peer's code and reason; 1005 without a code, 1006 if the connection broke; or ours, if we refused what the
-    /// peer sent (1002, 1007, 1009).
+    /// peer sent (1002, 1007, 1009), or gave up a peer that is too slow (1013).
     void (*on_close)(void *context, uint16_t code, parlor_web_bytes reason);
     void (*release)(void *context);
 } parlor_web_socket_callbacks;
@@ -242,7 +244,7 @@ uint64_t parlor_web_client_open(
 typedef enum {
     PARLOR_WEB_SENT = 0,       // queued
     PARLOR_WEB_GONE = 1,       // closed, or closing
-    PARLOR_WEB_FULL = 2,       // the queue is full: the message is dropped and the socket closes
+    PARLOR_WEB_FULL = 2,       // the queue is full: the message and the queue are dropped, the socket closes
 } parlor_web_send_result;
 
 parlor_web_send_result parlor_web_socket_send(parlor_web_socket *socket, bool is_text, parlor_web_bytes bytes);
@@ -252,6 +254,9 @@ void parlor_web_socket_consumed(parlor_web_socket *socket, size_t messages, size
 
 /// Sends what is queued, then the closing frame; `on_close` follows in any case. `code` 0 sends none.
 void parlor_web_socket_close(parlor_web_socket *socket, uint16_t code, parlor_web_bytes reason);
+
+/// Resets the connection at once, whatever is queued; `on_close` follows with 1006.
+void parlor_web_socket_abort(parlor_web_socket *socket);
 
 /// Gives the socket up; it closes with 1001 if it is open.
 void parlor_web_socket_release(parlor_web_socket *socket);

@@ -13,6 +13,10 @@ struct LoadOption: Sendable {
     var help: String
     /// The title that it is listed under.
     var group: String
+    /// The kind of run that it is for.
+    var kind = Kind.any
+
+    enum Kind: Sendable { case any, media, signalling }
 }
 
 /// The options of `parlor-load`, their help, and their parser: the same manners as those of `parlor`.
@@ -23,48 +27,80 @@ package enum LoadOptions {
         LoadOption(name: "key", value: "KEY", help: "The app's access key (devkey).", group: "Node"),
         LoadOption(name: "secret", value: "SECRET", help: "And its secret (devsecret).", group: "Node"),
 
-        LoadOption(name: "rooms", value: "N", help: "Rooms (1).", group: "Who"),
-        LoadOption(name: "publishers", value: "N", help: "Publishers in each room (1).", group: "Who"),
+        LoadOption(
+            name: "rooms", value: "N", help: "Rooms (1; with --signalling one for each 10 users).", group: "Who"),
+        LoadOption(name: "publishers", value: "N", help: "Publishers in each room (1).", group: "Who", kind: .media),
         LoadOption(
             name: "subscribers", value: "N",
-            help: "Subscribers in each room (1); each receives every publisher of its room.", group: "Who"),
+            help: "Subscribers in each room (1); each receives every publisher of its room.", group: "Who", kind: .media
+        ),
         LoadOption(
             name: "room-prefix", value: "NAME", help: "Rooms are called NAME-1, NAME-2 ... (load).", group: "Who"),
         LoadOption(
-            name: "ramp", value: "N", help: "At most N joins a second (as fast as the node answers).", group: "Who"),
+            name: "ramp", value: "N", help: "At most N joins a second (as fast as the node answers).", group: "Who",
+            kind: .media),
         LoadOption(
             name: "late-after", value: "N",
-            help: "Subscribers join only when each publisher of their room has sent N packets.", group: "Who"),
+            help: "Subscribers join only when each publisher of their room has sent N packets.", group: "Who",
+            kind: .media),
         LoadOption(
             name: "duration", value: "SECONDS", help: "How long the full load lasts, after all have joined (10).",
-            group: "Who"),
+            group: "Who", kind: .media),
         LoadOption(
-            name: "live", value: nil, help: "Runs until Ctrl-C, and shows a table meanwhile.", group: "Who"),
+            name: "live", value: nil, help: "Runs until Ctrl-C, and shows a table meanwhile.", group: "Who",
+            kind: .media),
 
-        LoadOption(name: "codec", value: "NAME", help: "vp8 or vp9 (vp8).", group: "Media"),
+        LoadOption(name: "codec", value: "NAME", help: "vp8 or vp9 (vp8).", group: "Media", kind: .media),
         LoadOption(
-            name: "profile", value: "NAME", help: "gcm128, gcm256 or cm: how SRTP is sealed (gcm128).", group: "Media"),
-        LoadOption(name: "fps", value: "N", help: "Pictures a second, 1 to 60 (25).", group: "Media"),
-        LoadOption(name: "size", value: "WxH", help: "Of the picture in pixels (320x240).", group: "Media"),
-        LoadOption(name: "bitrate", value: "KBITS", help: "Of the video in kbit/s (300).", group: "Media"),
-        LoadOption(name: "audio-only", value: nil, help: "No video.", group: "Media"),
+            name: "profile", value: "NAME", help: "gcm128, gcm256 or cm: how SRTP is sealed (gcm128).", group: "Media",
+            kind: .media),
+        LoadOption(name: "fps", value: "N", help: "Pictures a second, 1 to 60 (25).", group: "Media", kind: .media),
+        LoadOption(
+            name: "size", value: "WxH", help: "Of the picture in pixels (320x240).", group: "Media", kind: .media),
+        LoadOption(
+            name: "bitrate", value: "KBITS", help: "Of the video in kbit/s (300).", group: "Media", kind: .media),
+        LoadOption(name: "audio-only", value: nil, help: "No video.", group: "Media", kind: .media),
         LoadOption(
             name: "packets-per-second", value: "N",
-            help: "Small packets in place of sound, N a second: to test packet rates.", group: "Media"),
+            help: "Small packets in place of sound, N a second: to test packet rates.", group: "Media", kind: .media),
         LoadOption(
-            name: "payload", value: "BYTES", help: "Size of the small packets, 16 to 1150 (20).", group: "Media"),
+            name: "payload", value: "BYTES", help: "Size of the small packets, 16 to 1150 (20).", group: "Media",
+            kind: .media),
         LoadOption(
             name: "share", value: "yes|no",
-            help: "Whether publishers share a few encoders (yes with more than 4 publishers).", group: "Media"),
+            help: "Whether publishers share a few encoders (yes with more than 4 publishers).", group: "Media",
+            kind: .media),
         LoadOption(
             name: "decode", value: "N",
             help: "Subscribers that decode everything (all, up to 20); of the others packets and headers are checked.",
-            group: "Media"),
+            group: "Media", kind: .media),
 
-        LoadOption(name: "threads", value: "N", help: "Threads that receive (processors less one).", group: "Output"),
+        LoadOption(
+            name: "signalling", value: nil,
+            help: "No media: users join, publish, message, drop and come back at random, and every client's view is"
+                + " checked.", group: "Signalling"),
+        signalling("users", "N", "Users in all rooms together (100; 0 with --idle alone)."),
+        signalling("churn", "TIME", "How long they act after all have joined, like 60s or 2m (10s)."),
+        signalling("idle", "N", "Besides, connections in rooms of their own that only answer pings (0)."),
+        signalling("join-rate", "N", "Joins a second (200)."),
+        signalling("actions", "N", "Actions of each user a second (0.5)."),
+        signalling(
+            "mix", "LIST", "How often which action, by weight; others stay: " + SignallingMix.standard.text + "."),
+        signalling("offline", "TIME", "The longest that a dropped user stays away, up to 20s (8s)."),
+        signalling("check", "TIME", "From one quiet point of a room to the next (15s)."),
+        signalling("seed", "N", "Of the random choices (a new one, which the report shows)."),
+        signalling("pid", "PID", "The node's process, to measure it (found by its port on this machine)."),
+
+        LoadOption(
+            name: "threads", value: "N", help: "Threads that receive (processors less one).", group: "Output",
+            kind: .media),
         LoadOption(name: "json", value: nil, help: "The report as JSON on standard output.", group: "Output"),
         LoadOption(name: "quiet", value: nil, help: "No progress.", group: "Output"),
     ]
+
+    private static func signalling(_ name: String, _ value: String, _ help: String) -> LoadOption {
+        LoadOption(name: name, value: value, help: help, group: "Signalling", kind: .signalling)
+    }
 
     /// The text of `--help`.
     package static var help: String {
@@ -97,6 +133,7 @@ package enum LoadOptions {
             "Exit code: 0 when all was right; 1 when anything was wrong, with a line for each kind of fault; 2 for bad usage.",
             "", "  parlor-load --rooms 2 --publishers 2 --subscribers 10",
             "  parlor-load --audio-only --packets-per-second 20000 --late-after 70000",
+            "  parlor-load --signalling --users 2000 --rooms 200 --churn 60s",
         ]
         return lines.joined(separator: "\n") + "\n"
     }

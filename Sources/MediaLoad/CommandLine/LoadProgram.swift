@@ -5,7 +5,7 @@ import Synchronization
 package enum LoadProgram {
     package enum ExitCode {
         package static let success: Int32 = 0
-        /// Something was wrong with the media, or the run could not be done.
+        /// Something was wrong, or the run could not be done.
         package static let failure: Int32 = 1
         package static let usage: Int32 = 2
     }
@@ -13,17 +13,22 @@ package enum LoadProgram {
     /// Called once, on the main thread, before any other thread exists. Returns the exit code.
     package static func run(_ arguments: [String]) -> Int32 {
         let console = LoadConsole()
-        let scenario: LoadScenario
+        let work: Work
         let output: LoadOutput
         do throws(LoadUsageError) {
             guard let options = try LoadOptions.parse(Array(arguments.dropFirst())) else {
                 console.write(LoadOptions.help)
                 return ExitCode.success
             }
-            scenario = try LoadScenario(options: options)
+            work =
+                options["signalling"] == nil
+                ? .media(try LoadScenario(options: options))
+                : .signalling(
+                    // Short enough to be typed again.
+                    try SignallingScenario(options: options, newSeed: UInt64.random(in: 1...999_999)))
             output = LoadOutput(
                 console: console, isJSON: options["json"] != nil, isQuiet: options["quiet"] != nil,
-                isLive: scenario.isLive)
+                isLive: options["live"] != nil)
         } catch {
             console.note("parlor-load: \(error)\n")
             return ExitCode.usage
@@ -39,7 +44,7 @@ package enum LoadProgram {
         let result = Atomic<Int32>(-1)
         return withExtendedLifetime(ResultBox(result)) { box in
             Task.detached {
-                box.code.store(await execute(scenario, output, stop), ordering: .releasing)
+                box.code.store(await execute(work, output, stop), ordering: .releasing)
                 kill(getpid(), SIGUSR1)
             }
             while true {
@@ -54,11 +59,25 @@ package enum LoadProgram {
         }
     }
 
-    private static func execute(_ scenario: LoadScenario, _ output: LoadOutput, _ stop: StopFlag) async -> Int32 {
+    private enum Work: Sendable {
+        case media(LoadScenario)
+        case signalling(SignallingScenario)
+    }
+
+    private static func execute(_ work: Work, _ output: LoadOutput, _ stop: StopFlag) async -> Int32 {
         do {
-            let report = try await LoadRun(scenario, stop: stop, output: output).run()
-            output.finish(report)
-            return report.passed ? ExitCode.success : ExitCode.failure
+            let passed: Bool
+            switch work {
+            case .media(let scenario):
+                let report = try await LoadRun(scenario, stop: stop, output: output).run()
+                output.finish(report)
+                passed = report.passed
+            case .signalling(let scenario):
+                let report = try await SignallingRun(scenario, stop: stop, output: output).run()
+                output.finish(report)
+                passed = report.passed
+            }
+            return passed ? ExitCode.success : ExitCode.failure
         } catch let error as LoadUsageError {
             output.console.note("parlor-load: \(error)\n")
             return ExitCode.usage

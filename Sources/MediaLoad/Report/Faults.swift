@@ -1,5 +1,11 @@
-/// What can be wrong with a run. Each makes the exit code 1.
-package enum FaultKind: String, CaseIterable, Codable, Sendable {
+/// The names of what can be wrong with a kind of run.
+package protocol FaultName: CaseIterable, Hashable, Codable, Sendable {
+    /// For people: what the count counts.
+    var text: String { get }
+}
+
+/// What can be wrong with a run of media. Each makes the exit code 1.
+package enum FaultKind: String, FaultName {
     /// The node did not let a publisher or subscriber in.
     case joinFailed
     /// Nothing that could be decoded came on a line.
@@ -33,7 +39,6 @@ package enum FaultKind: String, CaseIterable, Codable, Sendable {
     /// A leg could not be ended.
     case leaveFailed
 
-    /// For people: what the count counts.
     package var text: String {
         switch self {
         case .joinFailed: "joins failed"
@@ -57,31 +62,34 @@ package enum FaultKind: String, CaseIterable, Codable, Sendable {
 }
 
 /// How often each fault occurred, and an example of it.
-package struct FaultCounts: Sendable, Equatable {
+package struct FaultTally<Kind: FaultName>: Sendable, Equatable {
     package struct Entry: Sendable, Equatable {
         package var count: UInt64
         package var example: String
     }
 
-    private var entries: [FaultKind: Entry] = [:]
+    private var entries: [Kind: Entry] = [:]
 
     package init() {}
 
-    package mutating func add(_ kind: FaultKind, count: UInt64 = 1, _ example: @autoclosure () -> String) {
+    package mutating func add(_ kind: Kind, count: UInt64 = 1, _ example: @autoclosure () -> String) {
         guard count > 0 else { return }
         if entries[kind] == nil { entries[kind] = Entry(count: 0, example: example()) }
         entries[kind]?.count += count
     }
 
-    package mutating func add(_ other: FaultCounts) {
+    package mutating func add(_ other: FaultTally) {
         for (kind, entry) in other.all { add(kind, count: entry.count, entry.example) }
     }
 
-    package subscript(_ kind: FaultKind) -> UInt64 { entries[kind]?.count ?? 0 }
+    package subscript(_ kind: Kind) -> UInt64 { entries[kind]?.count ?? 0 }
     package var isEmpty: Bool { entries.isEmpty }
+    package var count: UInt64 { entries.values.reduce(0) { $0 + $1.count } }
 
     /// In the order of the kinds.
-    package var all: [(kind: FaultKind, entry: Entry)] {
-        FaultKind.allCases.compactMap { kind in entries[kind].map { (kind, $0) } }
+    package var all: [(kind: Kind, entry: Entry)] {
+        Kind.allCases.compactMap { kind in entries[kind].map { (kind, $0) } }
     }
 }
+
+package typealias FaultCounts = FaultTally<FaultKind>

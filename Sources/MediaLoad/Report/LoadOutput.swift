@@ -31,16 +31,28 @@ package struct LoadOutput: Sendable {
         }
     }
 
+    /// The same of a run that draws no tables meanwhile.
+    func progress(_ line: String) {
+        guard !isQuiet else { return }
+        console.note(console.isTerminal ? "\r\u{1B}[K" + line : line + "\n")
+    }
+
     func finish(_ report: LoadReport) {
+        finish(report.text, report.json, report.faults.map { "\($0.kind.rawValue): \($0.count) \($0.kind.text)" })
+    }
+
+    func finish(_ report: SignallingReport) {
+        finish(report.text, report.json, report.faults.map { "\($0.kind.rawValue): \($0.count) \($0.kind.text)" })
+    }
+
+    private func finish(_ text: String, _ json: String, _ faults: [String]) {
         if !isQuiet, console.isTerminal { console.note("\r\u{1B}[K") }
         guard isJSON else {
-            console.write(report.text)
+            console.write(text)
             return
         }
-        console.write(report.json + "\n")
-        for fault in report.faults {
-            console.note("parlor-load: \(fault.kind.rawValue): \(fault.count) \(fault.kind.text)\n")
-        }
+        console.write(json + "\n")
+        for fault in faults { console.note("parlor-load: \(fault)\n") }
     }
 }
 

@@ -64,11 +64,8 @@ package struct LoadScenario: Sendable, Equatable {
     /// Reads what `LoadOptions.parse` gave.
     package init(options: [String: String]) throws(LoadUsageError) {
         let read = OptionReader(options: options)
-        url = options["url"] ?? url
-        while url.hasSuffix("/") { url.removeLast() }
-        guard url.hasPrefix("http://") || url.hasPrefix("https://") else {
-            throw LoadUsageError("--url \(url): a URL begins with http:// or https://")
-        }
+        try read.refuseOptions(of: .signalling, "goes with --signalling")
+        url = try read.url() ?? url
         app = try read.name("app") ?? app
         key = try read.name("key") ?? key
         secret = options["secret"] ?? secret
@@ -117,45 +114,5 @@ package struct LoadScenario: Sendable, Equatable {
             throw LoadUsageError("--size \(text): WIDTHxHEIGHT, from 160x120 to 4096x4096")
         }
         return (width, height)
-    }
-}
-
-/// Values of options, checked.
-private struct OptionReader {
-    var options: [String: String]
-
-    func number(_ name: String, _ range: ClosedRange<Int>) throws(LoadUsageError) -> Int? {
-        guard let text = options[name] else { return nil }
-        guard let value = Int(text), range.contains(value) else {
-            throw LoadUsageError("--\(name) \(text): a number from \(range.lowerBound) to \(range.upperBound)")
-        }
-        return value
-    }
-
-    func choice<Value>(_ name: String, _ choices: [(String, Value)]) throws(LoadUsageError) -> Value? {
-        guard let text = options[name] else { return nil }
-        guard let found = choices.first(where: { $0.0 == text.lowercased() }) else {
-            throw LoadUsageError("--\(name) \(text): one of \(choices.map(\.0).joined(separator: ", "))")
-        }
-        return found.1
-    }
-
-    /// What can stand in a token and in a URL as it is.
-    func name(_ name: String) throws(LoadUsageError) -> String? {
-        guard let text = options[name] else { return nil }
-        let isName =
-            !text.isEmpty && text.utf8.count <= 48
-            && text.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
-                    true
-                default: false
-                }
-            }
-        guard isName else {
-            throw LoadUsageError("--\(name) \"\(text)\": letters, digits, - and _, at most 48")
-        }
-        return text
     }
 }

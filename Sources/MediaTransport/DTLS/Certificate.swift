@@ -20,7 +20,8 @@ package struct Certificate: Sendable {
     ///   - commonName: 1 to 64 characters.
     ///   - dnsNames: subjectAltNames; ASCII, `*.` at the front is a wildcard.
     ///   - addresses: more of them; ports do not count.
-    ///   - days: how long it is valid, 1 to 36500. Browsers refuse HTTPS certificates of more than 398 days.
+    ///   - days: how long it is valid from `now` on, 1 to 36500. Some browsers refuse HTTPS certificates of more than 398
+    ///     days in all, so 397 are the most for these.
     ///   - now: seconds since 1970; `nil`: what the system's clock says.
     /// - Returns: `nil` when an argument is none of these, when there are more than 64 names, or when OpenSSL fails.
     package static func selfSigned(

@@ -12,6 +12,9 @@ package struct Console: Sendable {
         self.errors = errors
     }
 
+    /// Whether standard output is a terminal, where a line can be drawn anew.
+    package var isTerminal: Bool { isatty(output) == 1 }
+
     package func print(_ line: String) { Self.write(line + "\n", to: output) }
     package func write(_ text: String) { Self.write(text, to: output) }
     package func note(_ line: String) { Self.write(line + "\n", to: errors) }

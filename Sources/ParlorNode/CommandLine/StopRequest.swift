@@ -11,9 +11,12 @@ package final class StopRequest: Sendable {
     /// From here on a signal is a request, not the end.
     package func listen() { listening.store(true, ordering: .releasing) }
 
+    /// Whether a signal is a request.
+    package var isListening: Bool { listening.load(ordering: .acquiring) }
+
     /// False when nobody listens.
     package func request() -> Bool {
-        guard listening.load(ordering: .acquiring) else { return false }
+        guard isListening else { return false }
         continuation.yield()
         return true
     }

@@ -9,19 +9,37 @@ struct NodeClient: Sendable {
 
     init(_ identity: SigningIdentity) throws {
         self.identity = identity
-        do { http = try HTTPClient() } catch { throw CommandFailure("\(error)") }
+        do { http = try HTTPClient(trust: identity.isInsecure ? .insecure : .system) } catch {
+            throw CommandFailure("\(error)")
+        }
     }
 
-    /// A request of the server API, signed with the identity's key. `path` begins with a slash and needs no escaping: names
-    /// are checked before.
-    func api(_ method: String, _ path: String) async throws -> HTTPResponse {
+    /// There was no answer.
+    struct NoAnswer: Error, CustomStringConvertible {
+        var description: String
+        /// Nobody listens there, or the connection was closed without an answer.
+        var isGone: Bool
+    }
+
+    /// A request of the server API, signed with the identity's key and the time. `path` begins with a slash and needs no escaping:
+    /// names are checked before.
+    ///
+    /// - Parameter json: the body; empty: none.
+    func api(_ method: String, _ path: String, json: String = "") async throws -> HTTPResponse {
         let url: WebURL
         do { url = try WebURL(identity.url + path) } catch { throw UsageError("--url: \(error)") }
         let host = Self.hostField(url)
-        let request = SignableRequest(method: method, target: url.target, host: host)
-        return try await send(
-            method, identity.url + path,
-            headers: ["Host": host, "Authorization": RequestSignature.authorization(for: request, key: identity.key)])
+        let body = Array(json.utf8)
+        var request = SignableRequest(method: method, target: url.target, host: host, body: body)
+        let date = RequestSignature.basicDate(unixTime: SigningIdentity.now())
+        request.qiniuHeaders = [("X-Qiniu-Date", date)]
+        var headers: HTTPFields = ["Host": host, "X-Qiniu-Date": date]
+        if !body.isEmpty {
+            request.contentType = "application/json"
+            headers["Content-Type"] = "application/json"
+        }
+        headers["Authorization"] = RequestSignature.authorization(for: request, key: identity.key)
+        return try await send(method, identity.url + path, headers: headers, body: body)
     }
 
     /// Any other request.
@@ -33,7 +51,12 @@ struct NodeClient: Sendable {
         } catch  where error.kind == .badURL {
             throw UsageError("--url: \(error)")
         } catch {
-            throw CommandFailure("no answer from \(identity.url): \(error) (is the node running? see --url)")
+            let hint =
+                error.kind == .tls
+                ? "(--insecure accepts any certificate)" : "(is the node running? see --url)"
+            throw NoAnswer(
+                description: "no answer from \(identity.url): \(error) \(hint)",
+                isGone: error.kind == .connect || error.kind == .closed)
         }
     }
 

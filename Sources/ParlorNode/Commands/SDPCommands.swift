@@ -7,16 +7,17 @@ import MediaWire
 /// Standard output has the command line and nothing else, so that a shell can run it; what else there is to know goes to
 /// standard error.
 enum SDPCommands {
-    private static let common: [OptionSpec] = [
-        OptionSpec("room", "NAME", "The room."),
-        OptionSpec("user", "NAME", "The user to join as."),
-        OptionSpec("codec", "NAME", "opus, vp8, vp9 or h264; one of each kind (default: opus and vp8).", repeats: true),
-        OptionSpec("profile", "NAME", "SRTP: cm, gcm128 or gcm256 (default: cm; FFmpeg knows no other)."),
-        OptionSpec("gst", nil, "A GStreamer pipeline rather than an FFmpeg line."),
-        OptionSpec("ttl", "TIME", "Life of the token, which also ends the leg with DELETE (default: 3600)."),
-        OptionSpec("json", nil, "Print JSON: command, location, token, sdp."),
-        SigningIdentity.urlOption,
-    ]
+    private static let common: [OptionSpec] =
+        [
+            OptionSpec("room", "NAME", "The room."),
+            OptionSpec("user", "NAME", "The user to join as."),
+            OptionSpec(
+                "codec", "NAME", "opus, vp8, vp9 or h264; one of each kind (default: opus and vp8).", repeats: true),
+            OptionSpec("profile", "NAME", "SRTP: cm, gcm128 or gcm256 (default: cm; FFmpeg knows no other)."),
+            OptionSpec("gst", nil, "A GStreamer pipeline rather than an FFmpeg line."),
+            OptionSpec("ttl", "TIME", "Life of the token, which also ends the leg with DELETE (default: 3600)."),
+            OptionSpec("json", nil, "Print JSON: command, location, token, sdp."),
+        ] + SigningIdentity.nodeOptions
 
     static let publish = Command(
         spec: CommandSpec(
@@ -148,7 +149,7 @@ enum SDPCommands {
         if let file { context.console.note("# The description is in \(file). It holds keys.") }
         context.console.note("# To end the leg:")
         context.console.note(
-            "#   curl -X DELETE -H "
+            "#   curl \(context.arguments.has("insecure") ? "-k " : "")-X DELETE -H "
                 + ToolCommand.quoted("Authorization: Bearer \(result.token)") + " "
                 + ToolCommand.quoted(result.location))
     }

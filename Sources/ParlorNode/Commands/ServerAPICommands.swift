@@ -4,7 +4,7 @@ import WebTransport
 /// `parlor rooms`, `parlor users ROOM`, `parlor kick ROOM USER`: a running node by its server API.
 enum ServerAPICommands {
     private static let json = OptionSpec("json", nil, "Print JSON.")
-    private static let options = [json, SigningIdentity.urlOption] + SigningIdentity.options
+    private static let options = [json] + SigningIdentity.nodeOptions + SigningIdentity.options
 
     static let rooms = Command(
         spec: CommandSpec(

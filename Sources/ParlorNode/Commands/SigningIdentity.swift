@@ -8,6 +8,8 @@ struct SigningIdentity: Sendable {
     var key: AccessKey
     /// The node's base URL, without a slash at the end.
     var url: String
+    /// Any certificate will do.
+    var isInsecure: Bool
 
     /// Options of every command that signs.
     static let options: [OptionSpec] = [
@@ -16,7 +18,11 @@ struct SigningIdentity: Sendable {
         OptionSpec("secret", "TEXT", "The key's secret (default: devsecret).", group: group),
         OptionSpec("config", "FILE", "Take app, keys and URL from a node's configuration.", group: group),
     ]
-    static let urlOption = OptionSpec("url", "URL", "The node (default: http://127.0.0.1:7880).", group: group)
+    /// Options of every command that asks a node.
+    static let nodeOptions = [
+        OptionSpec("url", "URL", "The node, http or https (default: http://127.0.0.1:7880).", group: group),
+        OptionSpec("insecure", nil, "Accept any certificate, such as a self-signed one.", group: group),
+    ]
     private static let group = "Whose key signs (also PARLOR_APP, PARLOR_KEY, PARLOR_SECRET, PARLOR_CONFIG, PARLOR_URL)"
 
     /// Flags first, then variables, then the configuration file, then the development keys.
@@ -41,6 +47,7 @@ struct SigningIdentity: Sendable {
         if let given = given("url") { url = given }
         while url.hasSuffix("/") { url.removeLast() }
         self.url = url
+        isInsecure = arguments.has("insecure")
 
         switch (given("key"), given("secret")) {
         case (let id?, let secret?):

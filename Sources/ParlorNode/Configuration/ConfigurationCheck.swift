@@ -8,7 +8,7 @@ struct ConfigurationCheck {
 
     func problems(requiresApps: Bool) -> [ConfigurationProblem] {
         portProblems() + addressProblems() + tlsProblems() + appProblems(requiresApps: requiresApps)
-            + adminProblems(requiresApps: requiresApps)
+            + adminProblems(requiresApps: requiresApps) + limitProblems()
     }
 
     private func problem(_ key: String, _ message: String) -> ConfigurationProblem {
@@ -159,6 +159,18 @@ struct ConfigurationCheck {
             secrets[app.accessKey] = (app.secret, index)
         }
         return problems
+    }
+
+    /// A custom message travels in a frame, escaped as JSON and with names around it.
+    private func limitProblems() -> [ConfigurationProblem] {
+        let limits = configuration.limits
+        guard limits.message > limits.signallingFrame / 2 else { return [] }
+        return [
+            problem(
+                blame("limits.message", "limits.signallingFrame"),
+                "a message of \(Numbers.size(limits.message)) does not fit into a WebSocket frame of "
+                    + "\(Numbers.size(limits.signallingFrame)) with what stands around it; keep to half of it")
+        ]
     }
 
     private func adminProblems(requiresApps: Bool) -> [ConfigurationProblem] {

@@ -56,12 +56,12 @@ extension ConfigurationKey where Root == NodeConfiguration {
                 .endpointOrOff, show: { $0.map { "\($0)" } ?? "off" }),
             .init(
                 "http.tls.certificate", "FILE", "the certificate and its chain, PEM, or self-signed",
-                \.http.tls.certificate, .certificate, show: certificate),
+                \.http.tls.certificate, .optional(.certificate), show: certificate),
             .init(
                 "http.tls.key", "FILE", "the certificate's key, PEM", \.http.tls.key, .optional(.path),
                 show: { $0 ?? "none" }),
             .init(
-                "http.publicURL", "URL", "how clients reach the node (default: as they reached it)", \.http.publicURL,
+                "http.publicUrl", "URL", "how clients reach the node (default: as they reached it)", \.http.publicURL,
                 .optional(.url(schemes: ["http", "https"], pathAllowed: false)), show: { $0 ?? "none" }),
             .init(
                 "http.trustedProxies", "LIST", "proxies whose X-Forwarded-For is believed, as addresses or blocks",
@@ -159,6 +159,9 @@ extension ConfigurationKey where Root == NodeConfiguration {
                 "admin.accessKey", "NAME", "the access key that may drain the node (default: the only one there is)",
                 \.admin.accessKey, .optional(.name(upTo: 128)), show: { $0 ?? "none" }),
             .init("log.rooms", "BOOL", "log who comes and goes, a line each", \.log.rooms, .flag),
+            .init(
+                "webhooks.allow", "LIST", "hosts that webhooks may be sent to: [SCHEME://]HOST[:PORT] (default: all)",
+                \.webhooks, .webhookHosts, show: { list($0.allowed) }),
         ]
     }
 

@@ -1,12 +1,20 @@
 import MediaWire
-import WebTransport
+import RoomService
 
 // Readers of values that are texts: names, secrets, paths, URLs.
 
 extension ValueReader {
-    /// A value that has no default; if it is written, it must be right.
+    /// A value that has no default; if it is written, it must be right. `none` takes back what an earlier layer said.
     static func optional<Written>(_ reader: ValueReader<Written>) -> ValueReader where T == Written? {
-        ValueReader { (value) throws(ValueComplaint) in try reader.read(value) }
+        ValueReader { (value) throws(ValueComplaint) in
+            if case .text("none", let quoted) = value {
+                guard !quoted else {
+                    throw ValueComplaint("\"none\" is not usable here; none without quotes takes it back")
+                }
+                return nil
+            }
+            return try reader.read(value)
+        }
     }
 }
 
@@ -46,20 +54,22 @@ extension ValueReader where T == String {
             let text = try value.single()
             let wanted =
                 "write \(schemes.joined(separator: " or "))://HOST"
-                + (pathAllowed ? "/PATH" : " or with :PORT, and no path")
-            let url: WebURL
-            do { url = try WebURL(text) } catch { throw ValueComplaint("\"\(text)\" is not such a URL; \(wanted)") }
-            guard schemes.contains(url.scheme), text.utf8.count <= 2048, !text.contains("#"),
-                url.host.utf8.allSatisfy({ Numbers.isNameByte($0) || $0 == 46 || $0 == 58 })
-            else { throw ValueComplaint("\"\(text)\" is not such a URL; \(wanted)") }
+                + (pathAllowed ? "/PATH" : ", or with :PORT, and no path")
+            func complaint(_ reason: String) -> ValueComplaint { ValueComplaint("\"\(text)\" \(reason); \(wanted)") }
+            guard text.utf8.count <= 2048, text.utf8.allSatisfy({ (33...126).contains($0) && $0 != UInt8(ascii: "#") }),
+                let scheme = schemes.first(where: { text.hasPrefix("\($0)://") })
+            else { throw complaint("is not such a URL") }
+            let authority = text.dropFirst(scheme.count + 3).prefix { $0 != "/" && $0 != "?" }
+            let path = text[authority.endIndex...]
+            guard PublicAddress.isHost(authority) else { throw complaint("has no usable host") }
             guard !pathAllowed else { return text }
-            guard url.target == "/" else { throw ValueComplaint("\"\(text)\" has a path; \(wanted)") }
-            return text.hasSuffix("/") ? String(text.dropLast()) : text
+            guard path.isEmpty || path == "/" else { throw complaint("has a path") }
+            return String(text[..<authority.endIndex])
         }
     }
 }
 
-extension ValueReader where T == NodeConfiguration.CertificateChoice? {
+extension ValueReader where T == NodeConfiguration.CertificateChoice {
     static let certificate = ValueReader { (value) throws(ValueComplaint) in
         let text = try ValueReader<String>.path.read(value)
         return text == NodeConfiguration.CertificateChoice.selfSignedName ? .selfSigned : .file(text)
@@ -74,5 +84,14 @@ extension ValueReader where T == Codec {
             throw ValueComplaint("\"\(text)\" is none of \(names)")
         }
         return codec
+    }
+}
+
+extension ValueReader where T == NodeConfiguration.Webhooks {
+    static let webhookHosts = ValueReader { (value) throws(ValueComplaint) in
+        var webhooks = NodeConfiguration.Webhooks()
+        webhooks.allowed = value.elements()
+        do { webhooks.allow = try WebhookAllowList(webhooks.allowed) } catch { throw ValueComplaint(error.message) }
+        return webhooks
     }
 }

@@ -6,6 +6,8 @@ enum ProcessSignals {
     enum Wakeup: Equatable {
         /// SIGTERM or SIGINT.
         case stop(signal: Int32)
+        /// SIGHUP: by custom "read your configuration again".
+        case hangup
         /// `wakeMain` was called.
         case woken
         case timedOut
@@ -36,7 +38,11 @@ enum ProcessSignals {
             } else if sigwait(&set, &number) != 0 {
                 continue
             }
-            return number == wakeup ? .woken : .stop(signal: number)
+            return switch number {
+            case wakeup: .woken
+            case SIGHUP: .hangup
+            default: .stop(signal: number)
+            }
         }
     }
 
@@ -46,7 +52,7 @@ enum ProcessSignals {
     private static var awaited: sigset_t {
         var set = sigset_t()
         sigemptyset(&set)
-        for number in [SIGTERM, SIGINT, wakeup] { sigaddset(&set, number) }
+        for number in [SIGTERM, SIGINT, SIGHUP, wakeup] { sigaddset(&set, number) }
         return set
     }
 }

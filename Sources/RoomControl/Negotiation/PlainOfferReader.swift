@@ -116,7 +116,8 @@ private struct PlainOfferReader {
         var seen: Set<UInt8> = []
         for format in media.formats {
             // RFC 5761, section 4: with the marker bit, 64...95 read as RTCP packet types; the node looks for them on every socket.
-            guard let payloadType = UInt8(format), seen.insert(payloadType).inserted,
+            // "0111" is not the format that a=rtpmap:111 describes, and an answer would name another.
+            guard let payloadType = UInt8(format), String(payloadType) == format, seen.insert(payloadType).inserted,
                 let codec = maps[payloadType]?.codec, codec.kind == kind,
                 !(64...95).contains(payloadType)
             else { continue }

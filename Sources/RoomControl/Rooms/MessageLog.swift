@@ -5,6 +5,8 @@ import RoomProtocol
 struct MessageLog: Sendable {
     private struct Entry: Sendable {
         let message: RoomMessage
+        /// Who does not get it; `nil`: the app's back end sent it.
+        let author: String?
         /// `nil`: everybody.
         let targets: Set<String>?
         let time: MediaTime
@@ -21,9 +23,10 @@ struct MessageLog: Sendable {
     }
 
     mutating func keep(
-        _ message: RoomMessage, targets: Set<String>?, now: MediaTime, age: MediaDuration, limits: RoomLimits
+        _ message: RoomMessage, by author: String?, targets: Set<String>?, now: MediaTime, age: MediaDuration,
+        limits: RoomLimits
     ) {
-        entries.append(Entry(message: message, targets: targets, time: now))
+        entries.append(Entry(message: message, author: author, targets: targets, time: now))
         bytes += MessageLog.size(message)
         var old = 0
         while old < entries.count - 1,
@@ -38,7 +41,7 @@ struct MessageLog: Sendable {
     /// What the user has not seen, in order.
     func missed(by user: String, after serial: Int) -> [RoomMessage] {
         entries.filter { entry in
-            entry.message.serial > serial && entry.message.playerID != user
+            entry.message.serial > serial && entry.author != user
                 && (entry.targets?.contains(user) ?? true)
         }
         .map(\.message)

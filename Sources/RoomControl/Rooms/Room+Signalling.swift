@@ -19,16 +19,24 @@ extension Room {
     ) -> Result<Void, RoomRefusal> {
         let now = environment.clock.now()
         var effects: [RoomEffect] = []
-        defer { obey(effects) }
         do throws(RoomRefusal) {
             let grant = try state.join(entry, link: link, now: now, effects: &effects)
-            links[link] = outlet
-            welcome(grant, rpcid: rpcid, isResume: false, outlet)
+            obey(effects)
+            welcome(grant, rpcid: rpcid, isResume: false, link, outlet)
             return .success(())
         } catch {
             state.joinFailed(effects: &effects)
+            obey(effects)
             return .failure(error)
         }
+    }
+
+    /// A join failed before it came here: a room that was made for it goes.
+    func joinFailed() async {
+        var effects: [RoomEffect] = []
+        state.joinFailed(effects: &effects)
+        obey(effects)
+        await afterwards()
     }
 
     /// Brings a user back; then come the messages that it has missed.
@@ -43,18 +51,22 @@ extension Room {
             let grant = try state.resume(
                 user, token: token, link: link, messageSerial: messageSerial, profile: profile, now: now,
                 effects: &effects)
-            links[link] = outlet
-            welcome(grant, rpcid: rpcid, isResume: true, outlet)
+            obey(effects)
+            welcome(grant, rpcid: rpcid, isResume: true, link, outlet)
             result = .success(())
-        } catch { result = .failure(error) }
-        obey(effects)
+        } catch {
+            obey(effects)
+            result = .failure(error)
+        }
         await afterwards()
         try result.get()
     }
 
-    private nonisolated func welcome(
-        _ grant: SessionGrant, rpcid: String?, isResume: Bool, _ outlet: SignallingOutlet
+    /// From here on the connection hears of the room: what happened before is in the grant.
+    private func welcome(
+        _ grant: SessionGrant, rpcid: String?, isResume: Bool, _ link: LinkID, _ outlet: SignallingOutlet
     ) {
+        links[link] = outlet
         var answer = AuthAnswer(rpcid: rpcid)
         answer.reconnectToken = grant.reconnectToken
         answer.players = grant.players
@@ -65,6 +77,9 @@ extension Room {
             answer.ownSubscriptions = grant.ownSubscriptions.map { TrackReference($0) }
         }
         outlet.send(SignallingFrame.encode("auth-res", answer))
+        // At once: only from the first ping on the clients watch the connection.
+        outlet.send(Notification.ping.frame)
+        for user in grant.reconnecting { outlet.send(Notification.playerReconnecting(PlayerReference(user)).frame) }
         if !grant.messages.isEmpty {
             outlet.send(Notification.messages(RoomMessages(messages: grant.messages)).frame)
         }

@@ -48,6 +48,8 @@ package struct SessionGrant: Sendable {
     package var reconnectToken: Int
     package var players: [PlayerInfo]
     package var tracks: [TrackInfo]
+    /// Those of the players whose connection is lost just now.
+    package var reconnecting: [String] = []
     package var ownPublications: [String] = []
     package var ownSubscriptions: [String] = []
     package var capabilities: RTPCapabilities?

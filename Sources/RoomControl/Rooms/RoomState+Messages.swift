@@ -16,7 +16,7 @@ extension RoomState {
         _ = try session(of: user, link: link)
         try check(message)
         try count(user, now: now)
-        distribute(message, from: user, except: link, now: now, unixMilliseconds: unixMilliseconds, effects: &effects)
+        distribute(message, shownAs: user, by: user, now: now, unixMilliseconds: unixMilliseconds, effects: &effects)
     }
 
     /// A message of the app's back end; `sender` is what receivers see, and may be empty.
@@ -26,7 +26,8 @@ extension RoomState {
         settle(now, effects: &effects)
         if isClosed { throw Refused(.roomNotExist, "the room is closed") }
         try check(message)
-        distribute(message, from: sender, except: nil, now: now, unixMilliseconds: unixMilliseconds, effects: &effects)
+        distribute(
+            message, shownAs: sender, by: nil, now: now, unixMilliseconds: unixMilliseconds, effects: &effects)
         return messageLog.serial
     }
 
@@ -54,24 +55,26 @@ extension RoomState {
         }
     }
 
+    /// - Parameter author: the user who sent it and does not get it; `nil`: the back end.
     private mutating func distribute(
-        _ message: SendMessage, from user: String, except link: LinkID?, now: MediaTime, unixMilliseconds: Int64,
+        _ message: SendMessage, shownAs sender: String, by author: String?, now: MediaTime, unixMilliseconds: Int64,
         effects: inout [RoomEffect]
     ) {
         let targets = message.target.flatMap { $0.isEmpty ? nil : Set($0) }
         // To nobody who is there: it leaves no trace.
-        if let targets, !targets.contains(where: { $0 != user && members[$0]?.session != nil }) { return }
+        if let targets, !targets.contains(where: { $0 != author && members[$0]?.session != nil }) { return }
         let sent = RoomMessage(
             messageID: message.messageID ?? "", serial: messageLog.nextSerial(), timestamp: unixMilliseconds,
-            playerID: user, type: message.type ?? "normal", text: message.text)
-        messageLog.keep(sent, targets: targets, now: now, age: settings.userTimeout, limits: limits)
+            playerID: sender, type: message.type ?? "normal", text: message.text)
+        messageLog.keep(sent, by: author, targets: targets, now: now, age: settings.userTimeout, limits: limits)
         let notification = Notification.messages(RoomMessages(messages: [sent]))
         guard let targets else {
+            let link = author.flatMap { members[$0]?.session?.link }
             effects.append(.broadcast(notification, except: link))
             return
         }
         for member in targets.compactMap({ members[$0] }).sorted(by: { $0.order < $1.order })
-        where member.user != user {
+        where member.user != author {
             if let link = member.session?.link { effects.append(.send(link, notification)) }
         }
     }

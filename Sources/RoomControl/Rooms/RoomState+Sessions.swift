@@ -6,6 +6,9 @@ import RoomProtocol
 
 extension RoomState {
     /// Lets a user in by signalling. A session that it has already is replaced, unless the app forbids it.
+    ///
+    /// The effects are for those who were there before: the grant shows the room as it is after them, so the connection
+    /// counts as one of the room's only when they are done.
     package mutating func join(
         _ entry: SessionEntry, link: LinkID, now: MediaTime, effects: inout [RoomEffect]
     ) throws(RoomRefusal) -> SessionGrant {
@@ -38,11 +41,11 @@ extension RoomState {
         }
         members[entry.user] = member
         sessionFloor = min(sessionFloor, now + sessionPatience)
-        greet(link, now: now, effects: &effects)
+        startPings(now: now)
         return grant(to: entry.user, token: token)
     }
 
-    /// Brings a user back whose connection was lost, or whose loss nobody noticed yet.
+    /// Brings a user back whose connection was lost, or whose loss nobody noticed yet. For its effects see `join`.
     ///
     /// - Parameter messageSerial: the last message that the client has seen, as it says.
     package mutating func resume(
@@ -62,7 +65,7 @@ extension RoomState {
         members[user]?.session = session
         if wasLost { announceReturn(of: user, effects: &effects) }
         sessionFloor = min(sessionFloor, now + sessionPatience)
-        greet(link, now: now, effects: &effects)
+        startPings(now: now)
         var grant = grant(to: user, token: token)
         grant.ownPublications = tracks.filter { $0.user == user && $0.carrier == .session }.map(\.publicID)
         grant.ownSubscriptions = session.subscribing.map { $0.subscriptions.keys.sorted() } ?? []
@@ -80,6 +83,8 @@ extension RoomState {
         if members[user]?.session?.isReconnecting == true {
             members[user]?.session?.isReconnecting = false
             announceReturn(of: user, effects: &effects)
+            // Its next silence counts from here, and is noticed sooner than the end of the last one was due.
+            sessionFloor = min(sessionFloor, now + sessionPatience)
         }
         return true
     }
@@ -147,9 +152,7 @@ extension RoomState {
         pingAt = MediaTime(nanoseconds: due.nanoseconds + (missed + 1) * step)
     }
 
-    /// The first ping comes at once: only from then on the clients watch the connection.
-    private mutating func greet(_ link: LinkID, now: MediaTime, effects: inout [RoomEffect]) {
-        effects.append(.send(link, .ping))
+    private mutating func startPings(now: MediaTime) {
         if pingAt == nil { pingAt = now + SignallingTimes.ping }
     }
 }
@@ -203,6 +206,7 @@ extension RoomState {
             reconnectToken: token,
             players: others.map { PlayerInfo(playerID: $0.user, playerData: $0.userData) },
             tracks: tracks.filter { $0.user != user }.map(\.info),
+            reconnecting: others.filter { $0.session?.isReconnecting == true }.map(\.user),
             capabilities: members[user]?.session?.profile?.rtpCapabilities)
     }
 

@@ -96,8 +96,13 @@ package struct SignallingEndpoint: Sendable {
         // A room that closes between being found and being entered is over: the next try makes another.
         for _ in 0..<8 {
             let room = try await room(key, app: app)
-            entry.profile = try request.capabilitiesSDP.map { sdp throws(Refused) in
-                try SignallingEndpoint.profile(sdp, room)
+            do throws(Refused) {
+                entry.profile = try request.capabilitiesSDP.map { sdp throws(Refused) in
+                    try SignallingEndpoint.profile(sdp, room)
+                }
+            } catch {
+                await room.joinFailed()
+                throw error
             }
             do throws(RoomRefusal) {
                 try await room.join(entry, rpcid: request.rpcid, link: link, outlet: outlet)

@@ -17,6 +17,7 @@ package actor SignallingSession {
     /// Frames in a row that were refused for their rate.
     private var excess = 0
     private var cancelDeadline: (@Sendable () -> Void)?
+    private var isAuthenticating = false
 
     /// A client that goes on so far beyond its rate is cut off.
     private static let longestExcess = 1000
@@ -38,6 +39,8 @@ package actor SignallingSession {
 
     private func authIsLate() {
         guard case .waitingForAuth = phase else { return }
+        // It has come. If it fails, another may follow, within the same time from now.
+        if isAuthenticating { return start() }
         phase = .ended
         outlet.close(SignallingClose.noAuth, "no auth came in time")
     }
@@ -90,6 +93,8 @@ package actor SignallingSession {
     private static let tooEarly = Refused(.noPermission, "the first message of a connection is auth")
 
     private func authenticate(_ request: AuthRequest) async {
+        isAuthenticating = true
+        defer { isAuthenticating = false }
         do throws(Refused) {
             let entered = try await endpoint.enter(request, link: link, outlet: outlet)
             cancelDeadline?()
@@ -109,6 +114,7 @@ package actor SignallingSession {
 
     private func refuseForRate(_ text: String) {
         excess += 1
+        if excess > SignallingSession.longestExcess + 1 { return }
         if excess > SignallingSession.longestExcess {
             outlet.send(
                 Notification.disconnect(DisconnectNotice(.tooManyOperations, "too many frames")).frame)

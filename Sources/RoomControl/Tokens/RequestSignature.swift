@@ -96,6 +96,27 @@ package enum RequestSignature {
         return result
     }
 
+    /// A time as `X-Qiniu-Date` has it: `YYYYMMDDTHHMMSSZ`, in UTC. Years 1970 to 9999.
+    package static func basicDate(unixTime: Int64) -> String {
+        let time = min(max(0, unixTime), 253_402_300_799)
+        let (days, second) = (time / 86_400, time % 86_400)
+        // The Gregorian date of a day, counted in years that begin in March.
+        let shifted = days + 719_468
+        let dayOfEra = shifted % 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let marchMonth = (5 * dayOfYear + 2) / 153
+        let day = dayOfYear - (153 * marchMonth + 2) / 5 + 1
+        let month = marchMonth < 10 ? marchMonth + 3 : marchMonth - 9
+        let year = yearOfEra + shifted / 146_097 * 400 + (month <= 2 ? 1 : 0)
+        func digits(_ number: Int64, _ width: Int) -> String {
+            let text = "\(number)"
+            return String(repeating: "0", count: max(0, width - text.count)) + text
+        }
+        return digits(year, 4) + digits(month, 2) + digits(day, 2) + "T" + digits(second / 3600, 2)
+            + digits(second / 60 % 60, 2) + digits(second % 60, 2) + "Z"
+    }
+
     /// Reads `YYYYMMDDTHHMMSSZ`, in UTC.
     static func seconds(ofBasicDate text: String) -> Int64? {
         let bytes = Array(text.utf8)

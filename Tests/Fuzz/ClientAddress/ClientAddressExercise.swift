@@ -2,7 +2,7 @@ import MediaWire
 import RoomService
 import WebTransport
 
-/// What must hold for any X-Forwarded-For, and any request target. Run by the fuzzer, and by the unit tests on the corpus.
+/// What must hold for any X-Forwarded-For, any request target, and any Host. Run by the fuzzer, and by the unit tests on the corpus.
 ///
 /// The input, as lines: the socket's peer, the request target, then one X-Forwarded-For each.
 enum ClientAddressExercise {
@@ -38,7 +38,32 @@ enum ClientAddressExercise {
         // What stands left of the client's own address is the client's invention.
         let invented = client(peer: lines[0], ["203.0.113.99"] + headers)
         guard invented == found || isTrusted(found) else { return "what the client wrote was believed" }
-        return lines.count > 1 ? checkTarget(lines[1]) : nil
+        guard lines.count > 1 else { return nil }
+        return checkTarget(lines[1]) ?? checkHost(lines[1], headers, peer: peer)
+    }
+
+    /// The target stands for the Host, too, and the other lines for what a proxy says of it.
+    private static func checkHost(_ host: String, _ forwarded: [String], peer: TransportAddress) -> String? {
+        func base(_ forwarded: [String]) -> String? {
+            PublicAddress(configured: nil, clientAddress: ClientAddress(isTrustedProxy: isTrusted)).webSocketBase(
+                for: HTTPRequest(
+                    method: "GET", target: "/",
+                    headers: HTTPFields(
+                        [HTTPField("Host", host)]
+                            + forwarded.flatMap {
+                                [HTTPField("X-Forwarded-Host", $0), HTTPField("x-forwarded-proto", $0)]
+                            }),
+                    peerHost: peer.host, peerPort: 4000))
+        }
+        guard isTrusted(peer) || base(forwarded) == base([]) else {
+            return "a stranger's word about the host was believed"
+        }
+        guard let found = base(forwarded) else { return nil }
+        guard found.hasPrefix("ws://") || found.hasPrefix("wss://"),
+            PublicAddress.isHost(found.drop { $0 != "/" }.dropFirst(2)),
+            found.utf8.allSatisfy({ (33...126).contains($0) && !"\"\\<>@?#".utf8.contains($0) })
+        else { return "a host that cannot stand in a URL: \(found)" }
+        return nil
     }
 
     private static func checkTarget(_ target: String) -> String? {

@@ -55,6 +55,23 @@ enum ConfigurationExercise {
         guard plain.lease >= .seconds(1), plain.silence >= .seconds(1), configuration.limits.httpBody >= 4096,
             configuration.limits.httpConnections >= 1, configuration.media.receiveBuffer > 0
         else { return "a limit out of its range" }
+        let limits = configuration.limits
+        guard limits.signallingFrame >= 16 << 10, limits.message >= 1, limits.messagesPerSecond >= 1,
+            limits.requestsPerSecond >= 1, limits.tracksPerUser >= 1, limits.usersPerRoom >= 1, limits.rooms >= 1,
+            limits.users >= 1, limits.appsPerKey >= 1, limits.connections >= 1
+        else { return "a limit of rooms or signalling out of its range" }
+        let tls = configuration.http.tls
+        guard
+            tls.listen == nil || tls.certificate == .selfSigned && tls.key == nil
+                || tls.certificate != nil && tls.key != nil
+        else { return "HTTPS without certificate or key" }
+        guard
+            tls.listen?.port != configuration.http.listen.port || tls.listen?.isIPv4 != configuration.http.listen.isIPv4
+                || tls.listen?.isSameHost(as: configuration.http.listen) == false
+        else { return "HTTP and HTTPS on one port" }
+        guard configuration.operatorKey.map({ key in configuration.apps.contains { $0.accessKey == key } }) ?? true
+        else { return "an operator without a secret" }
+        guard configuration.apps.allSatisfy({ $0.settings.videoCodec.kind == .video }) else { return "no video codec" }
         guard !configuration.apps.isEmpty, Set(configuration.apps.map(\.id)).count == configuration.apps.count,
             configuration.apps.allSatisfy({ !$0.id.isEmpty && !$0.accessKey.isEmpty && $0.secret.utf8.count >= 8 })
         else { return "apps that cannot be" }
@@ -70,7 +87,8 @@ enum ConfigurationExercise {
         for key in ConfigurationKey<NodeConfiguration>.all {
             let text = key.show(configuration)
             // Words for the default of keys that have no written one.
-            if text == "none" || (text == "auto" && key.path != "media.workers") { continue }
+            if text == "auto", ["media.listen", "media.announce"].contains(key.path) { continue }
+            if text == "none", key.path == "http.trustedProxies" { continue }
             flags[key.flagName] = text
         }
         var base = NodeConfiguration()

@@ -186,6 +186,22 @@ import Testing
         #expect(error?.reason.contains("inline") != true)
     }
 
+    /// A payload type is written one way only; an answer would name another format than the offer.
+    @Test(arguments: ["0111", "+111", "00111"])
+    func aFormatIsWrittenAsItsNumber(format: String) {
+        let text = Offers.session([], Offers.audio()).replacing("SAVPF 111", with: "SAVPF \(format)")
+        #expect(throws: NegotiationError.self) { try Offers.publish(text) }
+        #expect(throws: NegotiationError.self) {
+            try Offers.play(text.replacing("sendonly", with: "recvonly"))
+        }
+        let capabilities =
+            "v=0\nm=audio 9 UDP/TLS/RTP/SAVPF \(format)\na=rtpmap:111 opus/48000/2\n"
+            + "m=video 9 UDP/TLS/RTP/SAVPF 96\na=rtpmap:96 VP8/90000\n"
+        #expect(throws: NegotiationError.self) {
+            try ClientCapabilities.capabilities(of: capabilities, videoCodec: .vp8)
+        }
+    }
+
     @Test func webRTCHasAKindOfItsOwn() {
         let error = #expect(throws: NegotiationError.self) { try Offers.publish(Self.webRTC) }
         #expect(error?.kind == .notSupportedYet)

@@ -1,0 +1,16 @@
+import RoomControl
+
+// What the configuration means to the rooms.
+
+extension RoomLimits {
+    init(_ limits: NodeConfiguration.Limits) {
+        self.init()
+        messageBytes = limits.message
+        messagesPerSecond = limits.messagesPerSecond
+        framesPerSecond = limits.requestsPerSecond
+        tracksPerUser = limits.tracksPerUser
+        usersPerRoom = limits.usersPerRoom
+        rooms = limits.rooms
+        users = limits.users
+    }
+}

@@ -1,0 +1,1 @@
+../Fuzz/PublishOffer/PublishOfferExercise.swift
