@@ -11,6 +11,7 @@ struct MetricsRoute {
     let admission: Admission
     /// The HTTP server's own; `nil`: there is none.
     let server: @Sendable () -> HTTPServerCounters?
+    let more: @Sendable () -> String
 
     func add(to router: inout Router) {
         router.on("GET", "/metrics") { [self] _ in
@@ -25,7 +26,7 @@ struct MetricsRoute {
         addDoors(to: &metrics)
         if let server = server() { Self.add(server, to: &metrics) }
         Self.add(await WorkerSnapshots.all(of: environment.plane), to: &metrics)
-        return metrics.text
+        return metrics.text + more()
     }
 
     // MARK: Rooms, signalling, routes

@@ -14,8 +14,12 @@ package struct NodeServices: Sendable {
         /// The access key that may drain the node; `nil`: nobody may.
         package var operatorKey: String?
         package var signalling = SignallingSettings()
+        /// Whole families of figures that others count, as Prometheus reads them.
+        package var moreMetrics: @Sendable () -> String = { "" }
         /// The HTTP server's own counts, for the metrics.
         package var serverCounters: @Sendable () -> HTTPServerCounters? = { nil }
+        /// Takes a line for whoever runs the node.
+        package var log: @Sendable (String) -> Void = { _ in }
 
         package init(
             plainLegs: PlainLegSettings = PlainLegSettings(),
@@ -43,9 +47,9 @@ package struct NodeServices: Sendable {
     ///   - counters: what is counted at the doors.
     ///   - onDrained: called when a drain's deadline has come: the node shall end.
     package init(
-        apps: AppDirectory, directory: RoomDirectory, environment: RoomEnvironment, settings: Settings,
-        admission: Admission = Admission(), counters: NodeCounters = NodeCounters(),
-        onDrained: @escaping @Sendable () async -> Void = {}
+        apps: AppDirectory, directory: RoomDirectory, savedRooms: SavedRooms = SavedRooms(),
+        environment: RoomEnvironment, settings: Settings, admission: Admission = Admission(),
+        counters: NodeCounters = NodeCounters(), onDrained: @escaping @Sendable () async -> Void = {}
     ) {
         var router = Router(counters: counters)
         let endpoint = JoinEndpoint(
@@ -64,10 +68,19 @@ package struct NodeServices: Sendable {
                 clientAddress: ClientAddress(isTrustedProxy: settings.isTrustedProxy)),
             counters: counters, settings: settings.signalling)
         signalling.add(to: &router)
-        ServerRoutes(apps: apps, directory: directory, clock: environment.clock).add(to: &router)
+        let gate = ServerGate(apps: apps, clock: environment.clock)
+        AppRoutes(
+            gate: gate, closeRooms: { await directory.closeAll(app: $0, .deleted, "the app was deleted") },
+            log: settings.log
+        ).add(to: &router)
+        ServerRoutes(gate: gate, directory: directory).add(to: &router)
+        RoomRoutes(
+            gate: gate, directory: directory, saved: savedRooms, admission: admission, log: settings.log
+        ).add(to: &router)
+        JobRoutes(gate: gate).add(to: &router)
         MetricsRoute(
             environment: environment, directory: directory, counters: counters, admission: admission,
-            server: settings.serverCounters
+            server: settings.serverCounters, more: settings.moreMetrics
         ).add(to: &router)
         NodeRoutes(
             apps: apps, directory: directory, environment: environment, admission: admission,

@@ -1,42 +1,24 @@
-import MediaWire
-package import RoomControl
-package import WebTransport
+import RoomControl
+import WebTransport
 
 /// The server API: what a back end asks about its apps' rooms, each request signed with the app's key.
 struct ServerRoutes: Sendable {
-    let apps: AppDirectory
+    let gate: ServerGate
     let directory: RoomDirectory
-    let clock: RoomClock
 
     /// Rooms of one page, unless the request wants fewer; and the most it can have.
     private static let (usualLimit, largestLimit) = (100, 1000)
 
     func add(to router: inout Router) {
         router.on("GET", "/v3/apps/:app/rooms") { request in
-            await forOwner(of: request) { await listRooms($0, request.http) }
+            await gate.forOwner(of: request) { await listRooms($0, request.http) }
         }
         router.on("GET", "/v3/apps/:app/rooms/:room/users") { request in
-            await forOwner(of: request) { await listUsers(RoomKey(app: $0.id, room: request.parameter("room"))) }
+            await gate.forRoom(of: request) { await listUsers($1) }
         }
         router.on("DELETE", "/v3/apps/:app/rooms/:room/users/:user") { request in
-            await forOwner(of: request) {
-                await kick(request.parameter("user"), RoomKey(app: $0.id, room: request.parameter("room")))
-            }
+            await gate.forRoom(of: request) { await kick(request.parameter("user"), $1) }
         }
-    }
-
-    /// Checks the signature, then that the key owns the app of the path: another key's app does not exist.
-    private func forOwner(of request: RoutedRequest, _ body: (App) async -> HTTPResponse) async -> HTTPResponse {
-        let key: AccessKey
-        do {
-            key = try RequestSignature.verify(
-                SignableRequest(request.http), authorization: request.http.headers["Authorization"], apps: apps,
-                unixTime: clock.unixTime())
-        } catch { return Answer.error(401, error.message) }
-        guard let app = apps.app(request.parameter("app"), ownedBy: key) else {
-            return Answer.error(612, "app not found")
-        }
-        return await body(app)
     }
 
     private func listUsers(_ key: RoomKey) async -> HTTPResponse {
@@ -51,6 +33,7 @@ struct ServerRoutes: Sendable {
     /// 200 means: not one more packet of or to that user.
     private func kick(_ user: String, _ key: RoomKey) async -> HTTPResponse {
         struct Body: Encodable {}
+        guard Names.isUserID(user) else { return Answer.badName("the user's name", longest: 50) }
         return switch await directory.room(key)?.kick(user) ?? .roomClosed {
         case .done: Answer.json(Body())
         case .pending: Answer.error(503, "the removal is pending: its worker has not confirmed it yet; ask again")
@@ -69,12 +52,16 @@ struct ServerRoutes: Sendable {
         var (offset, limit) = (0, Self.usualLimit)
         for item in request.queryItems {
             switch item.name {
-            case "prefix": prefix = item.value
+            case "prefix":
+                guard item.value.isEmpty || Names.isRoomName(item.value) else {
+                    return Answer.badName("prefix, the beginning of a room's name,", longest: 64)
+                }
+                prefix = item.value
             case "offset", "limit":
                 // An empty value is what a client without a wish sends.
                 if item.value.isEmpty { continue }
                 guard let number = Int(item.value), number >= 0 else {
-                    return Answer.error(400, "\(item.name) must be a number, 0 or more")
+                    return Answer.error(400, "\(item.name) must be a number, 0 or more", code: 10053)
                 }
                 if item.name == "offset" {
                     offset = number
@@ -86,18 +73,5 @@ struct ServerRoutes: Sendable {
         }
         let page = await directory.list(app: app.id, prefix: prefix, offset: offset, limit: limit)
         return Answer.json(Body(end: page.isLast, offset: page.offset, rooms: page.rooms))
-    }
-}
-
-extension SignableRequest {
-    /// What a signature covers of a request, as the server received it.
-    package init(_ request: HTTPRequest) {
-        self.init(
-            method: request.method, target: request.target, host: request.headers["Host"] ?? "",
-            contentType: request.headers["Content-Type"],
-            qiniuHeaders: request.headers
-                .filter { $0.name.lowercased().hasPrefix("x-qiniu-") }
-                .map { (name: $0.name, value: $0.value) },
-            body: request.body)
     }
 }

@@ -40,15 +40,24 @@ import WebTransport
         #expect(try await list("?prefix=none") == Rooms(end: true, offset: 0, rooms: []))
         #expect(try await list("?prefix=&offset=&limit=") == all)
         #expect(try await list("?limit=99999999") == all)
-        for bad in ["?offset=-1", "?limit=x", "?offset=99999999999999999999"] {
-            #expect(await node.server("GET", "/v3/apps/demo/rooms\(bad)").status == 400)
+        for bad in ["?offset=-1", "?limit=x", "?offset=99999999999999999999", "?prefix=a%20b", "?prefix=%C3%A9"] {
+            let answer = await node.server("GET", "/v3/apps/demo/rooms\(bad)")
+            #expect(answer.status == 400 && answer.refusal?.code == 10053, "\(bad)")
         }
+        // Page by page, as the Go SDK does: no room twice, none missing.
+        var (pages, offset, end) = ([String](), 0, false)
+        while !end {
+            let page = try await list("?offset=\(offset)&limit=3")
+            pages += page.rooms
+            (offset, end) = (page.offset, page.end)
+        }
+        #expect(pages == all.rooms)
         let theirs = AccessKey(id: "theirkey", secret: "theirsecret")
         let empty = await node.server("GET", "/v3/apps/theirs/rooms", key: theirs)
         #expect(try empty.decoded(Rooms.self) == Rooms(end: true, offset: 0, rooms: []))
     }
 
-    @Test func signatures() async {
+    @Test func signatures() async throws {
         let node = ServiceFixture()
         let path = "/v3/apps/demo/rooms"
         #expect(await node.server("GET", path).status == 200)
@@ -65,13 +74,23 @@ import WebTransport
         #expect(await node.server("GET", path, headers: ["X-Qiniu-Date": "20270115T073000Z"]).status == 401)
     }
 
-    @Test func appsOfOthersDoNotExist() async {
+    @Test func appsOfOthersDoNotExist() async throws {
         let node = ServiceFixture()
         for path in ["theirs/rooms", "nowhere/rooms", "theirs/rooms/r/users"] {
             let answer = await node.server("GET", "/v3/apps/\(path)")
             #expect(answer.status == 612 && answer.refusal?.error == "app not found")
         }
         #expect(await node.server("DELETE", "/v3/apps/theirs/rooms/r/users/u").status == 612)
+    }
+
+    @Test func namesThatCannotBe() async throws {
+        let node = ServiceFixture()
+        for bad in ["a%20b", "a%2Fb", "%C3%A9", String(repeating: "r", count: 65), "a.b"] {
+            let users = await node.server("GET", "/v3/apps/demo/rooms/\(bad)/users")
+            #expect(users.status == 400 && users.refusal?.code == 10053, "\(bad)")
+            #expect(await node.server("DELETE", "/v3/apps/demo/rooms/\(bad)/users/u").status == 400)
+            #expect(await node.server("DELETE", "/v3/apps/demo/rooms/r/users/\(bad)").status == 400)
+        }
     }
 
     @Test func kicking() async throws {

@@ -14,11 +14,14 @@ struct ServiceFixture: Sendable {
     let plane: RecordingMediaPlane
     let directory: RoomDirectory
     let services: NodeServices
+    let apps: AppDirectory
+    let saved: SavedRooms
     let admission = Admission()
     let counters = NodeCounters()
     /// How often a drain's deadline came.
     let deadlines = Deadlines()
     static let key = AccessKey(id: "devkey", secret: "devsecret")
+    static let theirKey = AccessKey(id: "theirkey", secret: "theirsecret")
 
     final class Deadlines: Sendable {
         private let number = Atomic<Int>(0)
@@ -28,17 +31,22 @@ struct ServiceFixture: Sendable {
 
     init(
         ports: ClosedRange<UInt16> = 8000...8499, plainLegs: Bool = true, workers: Int = 1,
-        operatorKey: String? = "devkey", server: HTTPServerCounters? = nil,
-        change: (inout AppSettings) -> Void = { _ in }
+        operatorKey: String? = "devkey", server: HTTPServerCounters? = nil, appsPerKey: Int = 1000,
+        stored: (apps: AppDirectory, rooms: SavedRooms)? = nil, change: (inout AppSettings) -> Void = { _ in }
     ) {
         var settings = AppSettings()
         change(&settings)
         plane = RecordingMediaPlane(workers: workers, ports: ports)
-        let apps = AppDirectory(
-            apps: [
-                App(id: "demo", accessKey: "devkey", settings: settings), App(id: "theirs", accessKey: "theirkey"),
-            ], keys: [Self.key, AccessKey(id: "theirkey", secret: "theirsecret")])
-        let environment = RoomEnvironment(plane: plane, clock: clock.clock)
+        let saved = stored?.rooms ?? SavedRooms()
+        self.saved = saved
+        apps =
+            stored?.apps
+            ?? AppDirectory(
+                apps: Self.configured(settings), keys: [Self.key, Self.theirKey], defaults: settings,
+                appsPerKey: appsPerKey)
+        let environment = RoomEnvironment(plane: plane, clock: clock.clock) { key, _, notice in
+            saved.observe(key, notice)
+        }
         directory = RoomDirectory(environment: environment)
         let loopback = TransportAddress(ipv4: 0x7F00_0001, port: 0)
         var nodeSettings = NodeServices.Settings(
@@ -48,8 +56,23 @@ struct ServiceFixture: Sendable {
         nodeSettings.operatorKey = operatorKey
         nodeSettings.serverCounters = { server }
         services = NodeServices(
-            apps: apps, directory: directory, environment: environment, settings: nodeSettings, admission: admission,
-            counters: counters, onDrained: { [deadlines] in deadlines.come() })
+            apps: apps, directory: directory, savedRooms: saved, environment: environment, settings: nodeSettings,
+            admission: admission, counters: counters, onDrained: { [deadlines] in deadlines.come() })
+    }
+
+    /// A node whose apps and rooms outlive it in a store; another one over the same store is its next run.
+    static func with(_ store: AppStore, change: (inout AppSettings) -> Void = { _ in }) throws -> ServiceFixture {
+        var settings = AppSettings()
+        change(&settings)
+        let apps = try AppDirectory(
+            apps: configured(settings), keys: [key, theirKey], store: store, defaults: settings)
+        return ServiceFixture(stored: (apps, try SavedRooms(store: store)))
+    }
+
+    private static func configured(_ settings: AppSettings) -> [App] {
+        [
+            App(id: "demo", accessKey: "devkey", settings: settings), App(id: "theirs", accessKey: "theirkey"),
+        ]
     }
 
     func token(

@@ -1,4 +1,5 @@
 import Foundation
+import MediaWire
 import RoomControl
 import RoomService
 import Testing

@@ -159,6 +159,9 @@ extension ConfigurationKey where Root == NodeConfiguration {
                 "admin.accessKey", "NAME", "the access key that may drain the node (default: the only one there is)",
                 \.admin.accessKey, .optional(.name(upTo: 128)), show: { $0 ?? "none" }),
             .init("log.rooms", "BOOL", "log who comes and goes, a line each", \.log.rooms, .flag),
+            .init(
+                "webhooks.allow", "LIST", "hosts that webhooks may be sent to: [SCHEME://]HOST[:PORT] (default: all)",
+                \.webhooks, .webhookHosts, show: { list($0.allowed) }),
         ]
     }
 

@@ -86,3 +86,14 @@ extension ValueReader where T == Codec {
         return codec
     }
 }
+
+extension ValueReader where T == NodeConfiguration.Webhooks {
+    static let webhookHosts = ValueReader { (value) throws(ValueComplaint) in
+        var webhooks = NodeConfiguration.Webhooks()
+        webhooks.allowed = value.elements()
+        do throws(WebhookAddressError) {
+            webhooks.allow = try WebhookAllowList(webhooks.allowed)
+        } catch { throw ValueComplaint(error.message) }
+        return webhooks
+    }
+}

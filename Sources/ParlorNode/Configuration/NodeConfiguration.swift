@@ -1,4 +1,5 @@
 package import MediaWire
+package import RoomService
 
 /// Everything a node is told at start. A pure value: `ConfigurationLoader` makes it from defaults, file, environment and
 /// flags, and has checked every value of one that it returns.
@@ -8,6 +9,7 @@ package struct NodeConfiguration: Sendable, Equatable {
     package var limits = Limits()
     package var admin = Admin()
     package var log = Log()
+    package var webhooks = Webhooks()
     /// The folder of what outlives a restart: apps and rooms' settings made by the server API. `nil`: in memory only.
     package var dataDir: String?
     package var apps: [App] = []
@@ -56,6 +58,13 @@ package struct NodeConfiguration: Sendable, Equatable {
     package struct Log: Sendable, Equatable {
         /// A line for each user that comes or goes, and for each room that closes.
         package var rooms = true
+    }
+
+    package struct Webhooks: Sendable, Equatable {
+        /// Hosts that events may be posted to. Empty: every one.
+        package var allow = WebhookAllowList.everything
+        /// As they were written.
+        package var allowed: [String] = []
     }
 
     package struct Media: Sendable, Equatable {

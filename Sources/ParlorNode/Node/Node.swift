@@ -28,6 +28,9 @@ package final class Node: Sendable {
     private let server: HTTPServer
     private let reports: Task<Void, Never>
     private let notices: Task<Void, Never>
+    private let savedRooms: SavedRooms
+    private let webhooks: WebhookSender
+    private let opening: Task<Void, Never>
 
     /// Longer than a node runs; clients do not look at it (RFC 8827, section 6.5), but some libraries do.
     private static let certificateDays = 3650
@@ -48,6 +51,8 @@ package final class Node: Sendable {
         let configuration = loaded.configuration
         // What can be wrong in a file comes before threads and ports.
         let tls = try Node.tls(loaded)
+        let (apps, savedRooms) = try Node.apps(loaded)
+        self.savedRooms = savedRooms
         // What the node shows in DTLS; signalling tells its fingerprint, so a new one at each start is as good as an old one.
         guard let certificate = Certificate.selfSigned(commonName: "parlor", days: Node.certificateDays) else {
             throw StartFailure(description: "no certificate for DTLS could be made")
@@ -66,12 +71,20 @@ package final class Node: Sendable {
         let logsRooms = configuration.log.rooms
         let roomLog = LogQueue(write: log)
         self.roomLog = roomLog
+        let webhooks: WebhookSender
+        do { webhooks = try Node.webhooks(configuration, apps, log) } catch {
+            engine.stop()
+            throw StartFailure(description: "webhooks cannot be sent: \(error)")
+        }
+        self.webhooks = webhooks
         let environment = RoomEnvironment(
             plane: engine, limits: RoomLimits(configuration.limits),
             connections: ConnectionSettings(
                 fingerprint: certificate.fingerprint, announced: addresses.announced,
                 firstPort: configuration.media.port)
-        ) { room, _, notice in
+        ) { room, instance, notice in
+            savedRooms.observe(room, notice)
+            webhooks.observe(room, instance, notice)
             if logsRooms, let line = RoomLog.line(room, notice) { roomLog.post(line) }
         }
         directory = RoomDirectory(environment: environment)
@@ -98,8 +111,10 @@ package final class Node: Sendable {
         settings.signalling.frameBytes = configuration.limits.signallingFrame
         // The server's tasks keep the services; the services must not keep the server.
         settings.serverCounters = { [weak server] in server?.counters }
+        settings.log = log
+        settings.moreMetrics = { webhooks.statistics.metrics }
         let services = NodeServices(
-            apps: Node.apps(configuration), directory: directory, environment: environment, settings: settings,
+            apps: apps, directory: directory, savedRooms: savedRooms, environment: environment, settings: settings,
             admission: admission, counters: counters, onDrained: onDrained)
 
         do throws(StartFailure) {
@@ -122,16 +137,25 @@ package final class Node: Sendable {
         notices = Task { [stream = engine.notices] in
             for await notice in stream { log("\(notice)") }
         }
-        server.start(answering: { await services.answer($0) })
+        // Clients wait in the kernel until the rooms of the last run are there.
+        opening = Task { [directory] in
+            await savedRooms.restore(apps, in: directory)
+            server.start(answering: { await services.answer($0) })
+        }
     }
 
     /// Ends the node in order: newcomers are refused, rooms closed, their signalling clients and plain legs told so, then come the
     /// connections and at last the workers. At most about a second and a half.
     package func stop() async {
         admission.stop()
+        await opening.value
         await directory.closeAll()
+        // The rooms' last events beside the connections' last answers.
+        async let delivered: Void = webhooks.stop()
         await server.stop(grace: Node.grace)
+        await delivered
         engine.stop()
+        savedRooms.forgetEnded()
         await reports.value
         notices.cancel()
         await roomLog.flush()
@@ -147,6 +171,22 @@ package final class Node: Sendable {
         }
     }
 
+    /// Each app's events go where the app says now, signed by its own secret or else its key's.
+    private static func webhooks(
+        _ configuration: NodeConfiguration, _ apps: AppDirectory, _ log: @escaping @Sendable (String) -> Void
+    ) throws(WebTransportError) -> WebhookSender {
+        var settings = WebhookSender.Settings()
+        settings.allowed = configuration.webhooks.allow
+        return try WebhookSender(settings: settings, log: log) { id in
+            guard let app = apps.app(id), !app.details.eventCbUrl.isEmpty, let key = apps.key(app.accessKey) else {
+                return nil
+            }
+            let secret = app.details.eventCbSecret
+            return WebhookTarget(
+                url: app.details.eventCbUrl, secret: secret.isEmpty ? key.secret : secret, keyID: key.id)
+        }
+    }
+
     private static func listen(
         _ server: HTTPServer, _ address: TransportAddress, _ key: String, _ loaded: ConfigurationLoader.Loaded,
         _ tls: TLSConfiguration? = nil
@@ -156,10 +196,15 @@ package final class Node: Sendable {
         }
     }
 
-    private static func apps(_ configuration: NodeConfiguration) -> AppDirectory {
+    /// The apps and rooms of the configuration and of earlier runs.
+    private static func apps(_ loaded: ConfigurationLoader.Loaded) throws(StartFailure) -> (AppDirectory, SavedRooms) {
+        let configuration = loaded.configuration
         let plain = configuration.media.plain
+        var defaults = AppSettings()
+        defaults.legLease = MediaDuration(plain.lease)
+        defaults.legTimeout = MediaDuration(plain.silence)
         let apps = configuration.apps.map { app in
-            var settings = AppSettings()
+            var settings = defaults
             settings.maxUsers = app.settings.maxUsers ?? 0
             settings.noAutoKickUser = app.settings.noAutoKickUser
             settings.noAutoCreateRoom = app.settings.noAutoCreateRoom
@@ -168,12 +213,26 @@ package final class Node: Sendable {
             settings.noEnterTtl = MediaDuration(app.settings.noEnterTtl)
             settings.userTimeout = MediaDuration(app.settings.userTimeout)
             settings.videoCodec = app.settings.videoCodec
-            settings.legLease = MediaDuration(plain.lease)
-            settings.legTimeout = MediaDuration(plain.silence)
-            return App(id: app.id, accessKey: app.accessKey, settings: settings)
+            var made = App(id: app.id, accessKey: app.accessKey, settings: settings)
+            made.details.eventCbUrl = app.settings.eventCbUrl ?? ""
+            made.details.eventCbSecret = app.settings.eventCbSecret ?? ""
+            return made
         }
         let keys = configuration.apps.map { AccessKey(id: $0.accessKey, secret: $0.secret) }
-        return AppDirectory(apps: apps, keys: keys)
+        do throws(StoreError) {
+            let store: AppStore
+            if let folder = configuration.dataDir {
+                store = try AppStore.open(directory: folder)
+            } else {
+                store = try AppStore.inMemory()
+            }
+            return (
+                try AppDirectory(
+                    apps: apps, keys: keys, store: store, defaults: defaults,
+                    appsPerKey: configuration.limits.appsPerKey),
+                try SavedRooms(store: store)
+            )
+        } catch { throw StartFailure(description: "\(error.message) (\(place("dataDir", loaded)))") }
     }
 
     // MARK: Words

@@ -176,7 +176,8 @@ extension SessionModelRun {
             wanted[place].profile = chance(12) ? "huge" : pick(["high", "medium", "low"])
         }
         let isWrong = wanted.contains { $0.profile == "huge" }
-        var code: ResultCode = isWrong ? .invalidParameter : .ok
+        let isTooMuch = wanted.count > limits.usersPerRoom
+        var code: ResultCode = isTooMuch ? .tooManyOperations : isWrong ? .invalidParameter : .ok
         switch action {
         case "subscribe", "subscribe more":
             if action == "subscribe more" {
@@ -198,7 +199,7 @@ extension SessionModelRun {
             if done != wanted.filter(session.subscriptions.contains) { note("unsubscribed \(done)") }
             model.change(user) { $0.subscriptions.subtract(wanted) }
         default:
-            if !isWrong, wanted.contains(where: { session?.subscriptions.contains($0.trackID) != true }) {
+            if code == .ok, wanted.contains(where: { session?.subscriptions.contains($0.trackID) != true }) {
                 code = .subscribeNotExist
             }
             if session?.subscribing == nil { code = .subscribeConnectionGone }

@@ -1,0 +1,124 @@
+import FoundationEssentials
+import MediaWire
+import RoomControl
+
+/// An app as the server API gives it: the vendor's fields, and ours.
+struct AppBody: Encodable {
+    var appId: String
+    var title: String
+    var hub: String
+    /// 0: no limit.
+    var maxUsers: Int
+    var noAutoKickUser: Bool
+    var noAutoCreateRoom: Bool
+    var noAutoCloseRoom: Bool
+    // Times in seconds.
+    var autoCloseTtl: Double
+    var noEnterTtl: Double
+    var userTimeout: Double
+    var videoCodec: String
+    var mergePublishRtmp: JSONValue?
+    /// The secret beside it is never given out.
+    var eventCbUrl: String?
+    var eventCbVersion: Int64?
+    /// api, or configuration: then it is read-only.
+    var source: String
+    // RFC 3339; apps of the configuration have none.
+    var createdAt: String?
+    var updatedAt: String?
+
+    init(_ app: App) {
+        let (settings, details) = (app.settings, app.details)
+        appId = app.id
+        title = details.title
+        hub = details.hub
+        maxUsers = settings.maxUsers
+        noAutoKickUser = settings.noAutoKickUser
+        noAutoCreateRoom = settings.noAutoCreateRoom
+        noAutoCloseRoom = settings.noAutoCloseRoom
+        autoCloseTtl = settings.autoCloseTtl.seconds
+        noEnterTtl = settings.noEnterTtl.seconds
+        userTimeout = settings.userTimeout.seconds
+        videoCodec = settings.videoCodec.name
+        mergePublishRtmp = details.mergePublishRtmp
+        if !details.eventCbUrl.isEmpty {
+            eventCbUrl = details.eventCbUrl
+            eventCbVersion = details.eventCbVersion
+        }
+        source = app.origin.rawValue
+        createdAt = details.createdAt.map(Self.time)
+        updatedAt = details.updatedAt.map(Self.time)
+    }
+
+    private static func time(_ unixSeconds: Int64) -> String {
+        Date(timeIntervalSince1970: TimeInterval(unixSeconds)).formatted(.iso8601)
+    }
+}
+
+extension RequestBody {
+    /// What a request wants of an app. Unknown fields are ignored: the vendor has more of them.
+    func appChanges() throws(Problem) -> AppChanges {
+        var changes = AppChanges()
+        changes.title = try text("title", upTo: 256)
+        changes.hub = try text("hub", upTo: 256)
+        changes.maxUsers = try number("maxUsers", in: AppSettings.userCounts, of: "users").map { Int($0) }
+        changes.noAutoKickUser = try flag("noAutoKickUser")
+        changes.noAutoCreateRoom = try flag("noAutoCreateRoom")
+        changes.noAutoCloseRoom = try flag("noAutoCloseRoom")
+        changes.autoCloseTtl = try seconds("autoCloseTtl")
+        changes.noEnterTtl = try seconds("noEnterTtl")
+        changes.userTimeout = try seconds("userTimeout")
+        changes.videoCodec = try videoCodec()
+        changes.mergePublishRtmp = try object("mergePublishRtmp", upTo: 4096)
+        changes.eventCbUrl = try callbackURL()
+        changes.eventCbSecret = try text("eventCbSecret", upTo: 256)
+        changes.eventCbVersion = try number("eventCbVersion", in: 1...1, of: "the callbacks' version,")
+        return changes
+    }
+
+    /// What a request wants of a room that it makes.
+    func roomSettings() throws(Problem) -> RoomSettings {
+        var settings = RoomSettings()
+        settings.maxUsers = try number("maxUsers", in: AppSettings.userCounts, of: "users").map { Int($0) }
+        // 0 is what an SDK sends for nothing.
+        if settings.maxUsers == 0 { settings.maxUsers = nil }
+        settings.autoCloseTtl = try secondsOrNone("autoCloseTtlS")
+        // Spelt so by the vendor's Java SDK.
+        settings.noEnterTtl = try secondsOrNone("noEntreTtlS")
+        if settings.noEnterTtl == nil { settings.noEnterTtl = try secondsOrNone("noEnterTtlS") }
+        settings.openRoom = try flag("openRoom")
+        settings.videoCodec = try videoCodec()
+        return settings
+    }
+
+    private func seconds(_ name: String) throws(Problem) -> MediaDuration? {
+        try number(name, in: AppSettings.times, of: "seconds").map { .seconds($0) }
+    }
+
+    private func secondsOrNone(_ name: String) throws(Problem) -> MediaDuration? {
+        let number = try number(name, in: 0...AppSettings.times.upperBound, of: "seconds")
+        return number == 0 ? nil : number.map { .seconds($0) }
+    }
+
+    private func videoCodec() throws(Problem) -> Codec? {
+        guard let name = try text("videoCodec", upTo: 64), !name.isEmpty else { return nil }
+        guard let codec = Codec(name: name), AppSettings.videoCodecs.contains(codec) else {
+            let names = AppSettings.videoCodecs.map(\.name).joined(separator: ", ")
+            throw Problem(message: "videoCodec must be one of \(names)")
+        }
+        return codec
+    }
+
+    /// Empty: no callbacks any more.
+    private func callbackURL() throws(Problem) -> String? {
+        guard let url = try text("eventCbUrl", upTo: 2048), !url.isEmpty else { return try text("eventCbUrl", upTo: 0) }
+        let lower = url.lowercased()
+        let rest = ["http://", "https://"].first { lower.hasPrefix($0) }.map { lower.dropFirst($0.count) }
+        guard let host = rest?.prefix(while: { !"/?#".contains($0) }), !host.isEmpty,
+            url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
+        else {
+            throw Problem(message: "eventCbUrl must be an http or https URL with a host, or empty for no callbacks")
+        }
+        return url
+    }
+}
