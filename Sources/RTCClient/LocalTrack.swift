@@ -55,7 +55,7 @@ public final class LocalTrack: Sendable {
             return core
         }
         guard let core else { throw RTCError(.wrongState, "a track can be muted while it is published") }
-        core.sendMute(of: self)
+        core.sendMutes(of: [self])
     }
 
     func published(as trackID: String, by core: ClientCore) {

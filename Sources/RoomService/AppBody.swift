@@ -1,6 +1,6 @@
 import FoundationEssentials
 import MediaWire
-import RoomControl
+package import RoomControl
 
 /// An app as the server API gives it: the vendor's fields, and ours.
 struct AppBody: Encodable {
@@ -57,7 +57,7 @@ struct AppBody: Encodable {
 
 extension RequestBody {
     /// What a request wants of an app. Unknown fields are ignored: the vendor has more of them.
-    func appChanges() throws(Problem) -> AppChanges {
+    package func appChanges() throws(Problem) -> AppChanges {
         var changes = AppChanges()
         changes.title = try text("title", upTo: 256)
         changes.hub = try text("hub", upTo: 256)
@@ -77,7 +77,7 @@ extension RequestBody {
     }
 
     /// What a request wants of a room that it makes.
-    func roomSettings() throws(Problem) -> RoomSettings {
+    package func roomSettings() throws(Problem) -> RoomSettings {
         var settings = RoomSettings()
         settings.maxUsers = try number("maxUsers", in: AppSettings.userCounts, of: "users").map { Int($0) }
         // 0 is what an SDK sends for nothing.

@@ -46,7 +46,8 @@ import Testing
         let found = try scenario("--signalling --users 25")
         #expect(found.rooms == 3)
         #expect((0..<3).map { found.users(inRoom: $0) } == [9, 8, 8])
-        #expect(try scenario("--signalling --idle 10000").users == 0)
+        let idle = try scenario("--signalling --idle 25")
+        #expect(idle.users == 0 && (0..<3).map { idle.idle(inRoom: $0) } == [9, 8, 8])
         #expect(try scenario("--signalling --idle 10 --users 7").users == 7)
     }
 

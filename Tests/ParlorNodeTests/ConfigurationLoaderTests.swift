@@ -208,7 +208,10 @@ struct ConfigurationLoaderTests {
         ("limits:\n  signallingFrame: 1KiB", "out of range; give from 16KiB to 16MiB"),
         ("limits:\n  rooms: 0", "is not a number of rooms from 1"),
         ("log:\n  rooms: \"true\"", "write true or false without quotes"),
-        ("colour: red", "p.yaml:1: colour: unknown key; here belong http, media, limits, dataDir, admin, log, webhooks, apps"),
+        (
+            "colour: red",
+            "p.yaml:1: colour: unknown key; here belong http, media, limits, dataDir, admin, log, webhooks, apps"
+        ),
         ("apps: x", "p.yaml:1: apps: a single value where a list belongs"),
         ("apps:\n  - x", "p.yaml:2: apps[0]: a single value where id, accessKey and secret belong"),
         ("- 1", "p.yaml:1: a list where groups of keys belong"),

@@ -35,6 +35,12 @@ import Testing
         #expect(readings.reduce(0) { $0 + $1.offers } >= 20)
     }
 
+    @Test func signalling() throws {
+        let files = try Self.corpus("Signalling")
+        for file in files { #expect(SignallingExercise.run(file) == nil, "\(String(decoding: file, as: UTF8.self))") }
+        #expect(files.count(where: SignallingExercise.isClientMessage) >= 18)
+    }
+
     private static func corpus(_ target: String) throws -> [[UInt8]] {
         let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .appending(path: "Fuzz/\(target)/corpus")

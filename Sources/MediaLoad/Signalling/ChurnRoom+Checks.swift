@@ -6,6 +6,8 @@ import RoomProtocol
 extension ChurnRoom {
     /// What is under way on this machine takes milliseconds; a node that is short of processor some seconds.
     private static let patience = 30
+    /// For what the node finds out by itself; shorter than what it waits before it gives users up.
+    private static let lossPatience = 10
 
     /// Compares every client's view, the messages, and the server API's list with the truth. Call it when no action is
     /// under way.
@@ -46,7 +48,7 @@ extension ChurnRoom {
             if !arrived { fault(.notQuiet, "the message to everybody did not arrive everywhere") }
         }
         noteTheVanishing()
-        _ = await wait(ChurnRoom.patience) { self.lossesAreKnown }
+        _ = await wait(ChurnRoom.lossPatience) { self.lossesAreKnown }
         return true
     }
 

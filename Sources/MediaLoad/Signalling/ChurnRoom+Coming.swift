@@ -208,9 +208,11 @@ extension ChurnRoom {
         try? connection.send("disconnect", EmptyBody())
         await clients[index].reader?.value
         let end = connection.end
-        if case .closed(let code, _)? = end, code == 1000 || code == 1005 {
-            truth.users[name] = nil
-        } else {
+        switch end {
+        case .closed(1000, _)?, .closed(1005, _)?: truth.users[name] = nil
+        // A pong to a socket that the node had closed: whether after the leave, nobody can tell.
+        case .closed(1006, _)?: truth.users[name]?.presence = .vanishing
+        default:
             fault(.connectionLost, "\(name), leaving: \(end.map { "\($0)" } ?? "no reason")")
             truth.users[name]?.presence = .vanishing
         }

@@ -22,7 +22,7 @@ package struct RoomTruth: Sendable, Equatable {
         case connected
         /// Its socket is gone. Silently: the node need not know it yet.
         case away(isSilent: Bool)
-        /// Its 30 s may be over: there with everything, or not there at all.
+        /// Its 30 s may be over: there with everything, or without its tracks, or not there at all.
         case vanishing
     }
 
@@ -51,6 +51,8 @@ package struct RoomTruth: Sendable, Equatable {
             }
             if seen.playerData != user.data { result.append("\(name) has other user data") }
             result += RoomTruth.presence(of: name, user, seen)
+            // The node may be about to take it out: first its tracks, then itself.
+            if user.presence == .vanishing, seen.tracks.isEmpty { continue }
             if user.hasKnownTracks { result += RoomTruth.tracks(of: name, user, seen) }
         }
         for name in view.players.keys.sorted() where users[name] == nil { result.append("\(name) is not there") }

@@ -37,11 +37,9 @@ package struct SignallingRun: Sendable {
         let probe = NodeProbe(processID: scenario.processID, url: scenario.url)
         if probe == nil, let pid = scenario.processID { throw LoadUsageError("--pid \(pid): there is no such process") }
         let idle = (0..<scenario.idleRooms).map { number in
-            let first = number * SignallingScenario.idleUsersPerRoom
-            return ChurnRoom(
-                name: scenario.idleRoomName(number),
-                users: min(SignallingScenario.idleUsersPerRoom, scenario.idle - first), number: -1 - number,
-                common: common)
+            ChurnRoom(
+                name: scenario.idleRoomName(number), users: scenario.idle(inRoom: number),
+                number: scenario.rooms + number, common: common)
         }
         let rooms = (0..<(scenario.users == 0 ? 0 : scenario.rooms)).map { number in
             ChurnRoom(

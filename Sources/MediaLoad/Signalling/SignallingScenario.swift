@@ -94,7 +94,12 @@ package struct SignallingScenario: Sendable, Equatable {
     }
 
     /// How many of the users are in that room: as many as in the others, or one more.
-    package func users(inRoom room: Int) -> Int { users / rooms + (room < users % rooms ? 1 : 0) }
+    package func users(inRoom room: Int) -> Int { SignallingScenario.share(of: users, among: rooms, room) }
+    package func idle(inRoom room: Int) -> Int { SignallingScenario.share(of: idle, among: idleRooms, room) }
+
+    private static func share(of all: Int, among rooms: Int, _ room: Int) -> Int {
+        rooms == 0 ? 0 : all / rooms + (room < all % rooms ? 1 : 0)
+    }
 
     package func roomName(_ room: Int) -> String { "\(roomPrefix)-\(room + 1)" }
     package func idleRoomName(_ room: Int) -> String { "\(roomPrefix)-idle-\(room + 1)" }

@@ -91,7 +91,9 @@ extension ValueReader where T == NodeConfiguration.Webhooks {
     static let webhookHosts = ValueReader { (value) throws(ValueComplaint) in
         var webhooks = NodeConfiguration.Webhooks()
         webhooks.allowed = value.elements()
-        do { webhooks.allow = try WebhookAllowList(webhooks.allowed) } catch { throw ValueComplaint(error.message) }
+        do throws(WebhookAddressError) {
+            webhooks.allow = try WebhookAllowList(webhooks.allowed)
+        } catch { throw ValueComplaint(error.message) }
         return webhooks
     }
 }

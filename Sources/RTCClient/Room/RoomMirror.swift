@@ -179,12 +179,10 @@ package struct RoomMirror: Sendable {
 
     // MARK: Subscriptions
 
-    /// - Parameter muted: what the answer says of it; `nil` leaves it.
-    package mutating func subscribed(_ trackID: String, muted: Bool? = nil) {
+    package mutating func subscribed(_ trackID: String) {
         guard let owner = owners[trackID] else { return }
         users[owner]?.tracks[trackID]?.isSubscribed = true
         users[owner]?.tracks[trackID]?.isTried = true
-        if let muted { users[owner]?.tracks[trackID]?.info.muted = muted }
     }
 
     package mutating func unsubscribed(_ trackID: String) {

@@ -121,7 +121,7 @@ extension ClientCore {
 
     /// Notes what is published now, and tells the server which of the tracks are muted.
     private func settle(_ results: [(LocalTrack, String)], _ offer: ClientOffer, connectionID: String?, _ life: Int) {
-        let connection = withSession(life) { session in
+        _ = withSession(life) { session in
             session.publishing.offer = offer
             if let connectionID {
                 session.publishing.connectionID = connectionID
@@ -132,10 +132,8 @@ extension ClientCore {
                 track.published(as: id, by: self)
                 session.publishing.tracks.append(track)
             }
-            return session.connection
         }
-        // What is sent into a lost connection is told again on coming back.
-        try? connection??.mute(results.map { TrackMute(trackID: $0.1, muted: $0.0.isMuted) })
+        sendMutes(of: results.map(\.0))
     }
 
     /// Whether the request was executed is not known: the next one, or the way back, begins anew with `pubpc`.
@@ -174,10 +172,16 @@ extension ClientCore {
         }
     }
 
-    func sendMute(of track: LocalTrack) {
-        guard let id = track.trackID, let connection = state.withLock({ $0.session?.connection }) else { return }
-        // Cut off: told on coming back.
-        try? connection.mute([TrackMute(trackID: id, muted: track.isMuted)])
+    /// Tells which of the tracks are muted. Cut off, nothing is sent: it is told on coming back.
+    func sendMutes(of tracks: [LocalTrack]) {
+        // One at a time, each with what is so at that moment: the last one to be sent is right.
+        muteTurns.withLock { _ in
+            let mutes = tracks.compactMap { track in
+                track.trackID.map { TrackMute(trackID: $0, muted: track.isMuted) }
+            }
+            guard !mutes.isEmpty, let connection = try? usable().connection else { return }
+            try? connection.mute(mutes)
+        }
     }
 
     // MARK: After a loss
@@ -191,19 +195,17 @@ extension ClientCore {
             let known = isFresh ? [] : answer.ownPublications.map { Set($0.map(\.trackID)) }
             let own = publishing.tracks.compactMap(\.trackID)
             let isComplete = known.map { known in own.allSatisfy { known.contains($0) } } ?? true
+            let ghosts = known?.subtracting(own) ?? []
             if isFresh || publishing.isUncertain || !isComplete {
-                try await self.republish(life)
-            } else if let known {
-                let ghosts = known.subtracting(own)
-                let connection = try self.usable().connection
-                if !own.isEmpty {
-                    try? connection.mute(
-                        publishing.tracks.compactMap { track in
-                            track.trackID.map { TrackMute(trackID: $0, muted: track.isMuted) }
-                        })
+                // With no track left there is no `pubpc` that would replace what the server still has.
+                if own.isEmpty, !ghosts.isEmpty {
+                    try? await self.usable().connection.unpublish(trackIDs: ghosts.sorted())
                 }
-                if !ghosts.isEmpty { try? await connection.unpublish(trackIDs: ghosts.sorted()) }
+                try await self.republish(life)
+                return
             }
+            self.sendMutes(of: publishing.tracks)
+            if !ghosts.isEmpty { try? await self.usable().connection.unpublish(trackIDs: ghosts.sorted()) }
         }
         await subscribeTurns.discardingErrors { () async throws(RTCError) in
             let isComplete = self.withSession(life) { session in

@@ -79,9 +79,8 @@ extension ClientCore {
                 let taken = Set(results.filter(\.status).map(\.trackID))
                 for id in before.subtracting(taken) { session.room.unsubscribed(id) }
             }
-            for result in results where result.status {
-                session.room.subscribed(result.trackID, muted: result.muted)
-            }
+            // The answer's `muted` is not taken: a notification after it may have been handled before.
+            for result in results where result.status { session.room.subscribed(result.trackID) }
             let new = results.filter { $0.status && !before.contains($0.trackID) }.map(\.trackID)
             emit(session.room.subscribedEvents(new))
         }
@@ -124,9 +123,7 @@ extension ClientCore {
                 } catch {
                     switch error.code {
                     case .networkTimeout, .operationTimeout, .wrongState:
-                        // Cut off: the way back goes on with them.
-                        self.stopAutomat(life, untried: batch)
-                        return
+                        guard self.goesOn(life, untried: batch) else { return }
                     case .serverUnavailable, .tooManyOperations:
                         _ = self.withSession(life) { $0.room.setUntried(batch) }
                         guard await self.pause(.seconds(1)) else { return }
@@ -137,10 +134,16 @@ extension ClientCore {
         }
     }
 
-    private func stopAutomat(_ life: Int, untried: [String]) {
-        _ = withSession(life) { session in
-            session.room.setUntried(untried)
-            session.subscribing.isAutomatRunning = false
+    /// Gives tracks back after a failure. Cut off, the automat ends: the way back starts it again. If the client is back
+    /// already, nobody would: it goes on.
+    private func goesOn(_ life: Int, untried: [String]) -> Bool {
+        state.withLock { state in
+            guard state.session?.life == life else { return false }
+            state.session?.room.setUntried(untried)
+            let isConnected = state.connectionState == .connected || state.connectionState == .reconnected
+            if isConnected, let connection = state.session?.connection, connection.end == nil { return true }
+            state.session?.subscribing.isAutomatRunning = false
+            return false
         }
     }
 
@@ -149,12 +152,13 @@ extension ClientCore {
         state.withLock { state in
             guard state.session?.life == life else { return nil }
             let isConnected = state.connectionState == .connected || state.connectionState == .reconnected
-            let batch = state.session?.room.takeUntried(limit: 100) ?? []
-            guard state.autoSubscribe, isConnected, !batch.isEmpty else {
-                state.session?.subscribing.isAutomatRunning = false
-                return nil
+            // Taken only if they are asked for: what was taken is not taken again.
+            if state.autoSubscribe, isConnected, let batch = state.session?.room.takeUntried(limit: 100), !batch.isEmpty
+            {
+                return batch
             }
-            return batch
+            state.session?.subscribing.isAutomatRunning = false
+            return nil
         }
     }
 

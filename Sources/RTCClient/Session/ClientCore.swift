@@ -59,6 +59,7 @@ final class ClientCore: Sendable {
     let reconnectTimeout: Duration
     let delivery = EventDelivery()
     let publishTurns = SerialTurns()
+    let muteTurns = Mutex(())
     let subscribeTurns = SerialTurns()
 
     init(_ configuration: RTCConfiguration, transport: SignallingTransport, certificate: Certificate) {

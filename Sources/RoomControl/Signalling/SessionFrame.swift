@@ -9,7 +9,7 @@ package enum SessionFrame: Sendable {
     case refused(MalformedMessage)
 
     /// Reads a frame.
-    init(_ text: String) {
+    package init(_ text: String) {
         let message: ClientMessage
         do { message = try ClientMessage(frame: text) } catch {
             self = .refused(error)
@@ -32,7 +32,7 @@ package enum SessionFrame: Sendable {
 
 extension SessionFrame {
     /// What an answer to it names.
-    var identity: (type: String?, rpcid: String?) {
+    package var identity: (type: String?, rpcid: String?) {
         switch self {
         case .message(let message): (message.type, message.rpcid)
         case .publish(let request, _, let isNewConnection): (isNewConnection ? "pubpc" : "pub-tracks", request.rpcid)
@@ -48,10 +48,11 @@ extension SessionFrame {
 }
 
 /// Answers in the form that clients can read even when refused.
-enum RefusalAnswer {
+package enum RefusalAnswer {
     /// The frame that refuses a message of that type.
-    static func frame(type: String?, rpcid: String?, messageID: String? = nil, _ refused: Refused) -> [UInt8] {
-        guard let type else { return Notification.frameError(FrameError(refused)).frame }
+    package static func frame(type: String?, rpcid: String?, messageID: String? = nil, _ refused: Refused) -> [UInt8] {
+        // A type has at most 64 characters, that of an answer, too.
+        guard let type, type.utf8.count <= 60 else { return Notification.frameError(FrameError(refused)).frame }
         let name = "\(type)-res"
         switch type {
         case "auth": return SignallingFrame.encode(name, AuthAnswer(rpcid: rpcid, refused))

@@ -34,7 +34,7 @@ import Testing
         let published = try #require(alice.answer("pubpc", as: PublishConnectionAnswer.self))
         #expect(answer.iceParameters != published.iceParameters)
         let results = try #require(answer.tracks)
-        #expect(results.allSatisfy(\.status))
+        #expect(results.allSatisfy { $0.status })
         #expect(results.map { $0.rtpParameters?.msid } == ["alice", "alice"])
         let ssrcs = results.compactMap { $0.rtpParameters?.encodings.first?.ssrc }
         #expect(Set(ssrcs).count == 2 && !ssrcs.contains(0))
@@ -120,7 +120,8 @@ import Testing
         _ = try join("alice", 1, &room)
         let leg = try room.join("cam", .sending)
         let inbox = room.inbox[LinkID(1)] ?? []
-        guard inbox.count == 2, case .playerJoined(let player) = inbox[0], case .tracksAdded(let added) = inbox[1] else {
+        guard inbox.count == 2, case .playerJoined(let player) = inbox[0], case .tracksAdded(let added) = inbox[1]
+        else {
             Issue.record("\(inbox)")
             return
         }

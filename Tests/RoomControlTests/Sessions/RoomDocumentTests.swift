@@ -18,13 +18,10 @@ import Testing
     }
 
     private func sources() throws -> [String] {
-        let tests = Self.root.appending(path: "Tests")
-        let files = FileManager.default.enumerator(at: tests, includingPropertiesForKeys: nil)
-        var sources: [String] = []
-        while let file = files?.nextObject() as? URL {
-            if file.pathExtension == "swift" { sources.append(try String(contentsOf: file, encoding: .utf8)) }
+        let tests = Self.root.appending(path: "Tests").resolvingSymlinksInPath().path
+        return try FileManager.default.subpathsOfDirectory(atPath: tests).filter { $0.hasSuffix("Tests.swift") }.map {
+            try String(contentsOfFile: "\(tests)/\($0)", encoding: .utf8)
         }
-        return sources
     }
 
     @Test(arguments: ["Races", "The document's sentences"])

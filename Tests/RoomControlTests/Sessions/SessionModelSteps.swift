@@ -52,10 +52,10 @@ extension SessionModelRun {
         switch random.next() % 16 {
         case 0..<8: now += Int64(random.next() % 400) * 1_000_000
         case 8..<11: now += Int64(random.next() % 4) * NaiveSessionRoom.second
-        case 11: now += chance(4) ? Int64(random.next() % 50) * NaiveSessionRoom.second : 0
+        case 11: now += chance(10) ? Int64(random.next() % 50) * NaiveSessionRoom.second : 0
         case 12: now += 1
         default:
-            if let due = model.nextDue, due > now, chance(2) { now = max(now, due - 1 + Int64(random.next() % 3)) }
+            if let due = model.nextDue, due > now, chance(5) { now = max(now, due - 1 + Int64(random.next() % 3)) }
         }
     }
 

@@ -25,7 +25,8 @@ import Testing
     static let bad: [Case] = [
         // No frame at all.
         Case("", nil), Case("hello", nil), Case("{}", nil), Case("={}", nil), Case("pub tracks={}", nil),
-        Case(String(repeating: "x", count: 65) + "={}", nil), Case("\u{0}=\u{0}", nil), Case("消息={}", nil),
+        Case(String(repeating: "x", count: 65) + "={}", nil), Case(String(repeating: "x", count: 61) + "={}", nil),
+        Case("\u{0}=\u{0}", nil), Case("消息={}", nil),
         // No JSON, and half of it.
         Case("sub-tracks=", "sub-tracks"), Case("sub-tracks={", "sub-tracks"), Case("sub-tracks=nope", "sub-tracks"),
         Case(#"sub-tracks={"tracks":[{"trackid":"a"#, "sub-tracks"), Case("sub-tracks={}{}", "sub-tracks"),

@@ -1,0 +1,1 @@
+../Fuzz/Signalling/SignallingExercise.swift

@@ -1,0 +1,1 @@
+../Fuzz/RequestBody/RequestBodyExercise.swift
