@@ -83,18 +83,24 @@ extension EndToEnd {
             let users = try #require(room.json["users"] as? [[String: Any]])
             let tracks = users.compactMap { $0["tracks"] as? [[String: Any]] }.joined()
             let track = try #require(tracks.first?["trackId"] as? String)
-            let offer = [
-                "v=0", "o=- 1 1 IN IP4 127.0.0.1", "s=-", "c=IN IP4 127.0.0.1", "t=0 0", "m=audio 9 RTP/SAVP 111",
-                "a=sendonly", "a=rtcp-mux",
-                "a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVphYmNk",
-                "a=rtpmap:111 opus/48000/2", "",
-            ]
+            let made = try await own.request("POST", "/v3/apps", type: "application/json", body: #"{"title":"own"}"#)
             return [
                 "key": "devkey", "secret": "devsecret", "app": "demo", "room": "lobby", "otherRoom": "closing",
-                "user": "alice", "track": track, "leg": leg.target.split(separator: "/").last.map(String.init) ?? "",
+                "ownApp": try #require(made.json["appId"] as? String), "user": "alice", "track": track,
+                "leg": leg.target.split(separator: "/").last.map(String.init) ?? "",
                 "token": try await node.token(room: "lobby", user: "alice"),
-                "legToken": try await node.token(room: "legs", user: "fuzz"), "offer": offer.joined(separator: "\r\n"),
+                "legToken": try await node.token(room: "legs", user: "fuzz"),
+                "publishOffer": offer("sendonly"), "playOffer": offer("recvonly"),
             ]
+        }
+
+        private static func offer(_ direction: String) -> String {
+            [
+                "v=0", "o=- 1 1 IN IP4 127.0.0.1", "s=-", "c=IN IP4 127.0.0.1", "t=0 0", "m=audio 9 RTP/SAVP 111",
+                "a=\(direction)", "a=rtcp-mux",
+                "a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVphYmNk",
+                "a=rtpmap:111 opus/48000/2", "",
+            ].joined(separator: "\r\n")
         }
     }
 }

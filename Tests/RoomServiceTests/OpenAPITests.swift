@@ -17,7 +17,7 @@ import Testing
         for (number, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
             if let first = line.first, first != " ", first != "#" { isInside = line == "paths:" }
             guard isInside else { continue }
-            if let match = line.wholeMatch(of: /  (\/[^:]*):(?: ([&*])(\w+))?/) {
+            if let match = line.wholeMatch(of: #/  (\/[^:]*):(?: ([&*])(\w+))?/#) {
                 path = String(match.1)
                 anchor = ""
                 guard let mark = match.2, let name = match.3 else { continue }
@@ -28,11 +28,11 @@ import Testing
                 } else {
                     problems.append("line \(number + 1): there is no anchor \(name)")
                 }
-            } else if let match = line.wholeMatch(of: /    (\w+):.*/), methods.contains(String(match.1)) {
+            } else if let match = line.wholeMatch(of: #/    (\w+):.*/#), methods.contains(String(match.1)) {
                 let method = match.1.uppercased()
                 routes.append("\(method) \(path)")
                 if !anchor.isEmpty { anchors[anchor, default: []].append(method) }
-            } else if line.wholeMatch(of: /  [^ #].*/) != nil {
+            } else if line.wholeMatch(of: #/  [^ #].*/#) != nil {
                 problems.append("line \(number + 1) begins like a path: \(line)")
             }
         }

@@ -33,7 +33,8 @@ struct ServiceFixture: Sendable {
     init(
         ports: ClosedRange<UInt16> = 8000...8499, plainLegs: Bool = true, workers: Int = 1,
         operatorKey: String? = "devkey", server: HTTPServerCounters? = nil, appsPerKey: Int = 1000,
-        stored: (apps: AppDirectory, rooms: SavedRooms, bans: BanTable)? = nil, change: (inout AppSettings) -> Void = { _ in }
+        stored: (apps: AppDirectory, rooms: SavedRooms, bans: BanTable)? = nil,
+        change: (inout AppSettings) -> Void = { _ in }
     ) {
         var settings = AppSettings()
         change(&settings)

@@ -1,6 +1,5 @@
 """What schemathesis has to know about a Parlor node: how requests are signed, which rooms and users are there, and which
-statuses above 599 are documented. The test starts it with a JSON object in PARLOR_OPENAPI: key, secret, app, room, user, track,
-leg, tokens, offer."""
+statuses above 599 are documented. What the test has made on the node stands in PARLOR_OPENAPI, a JSON object."""
 
 import base64
 import datetime
@@ -76,7 +75,9 @@ def before_call(context, case, kwargs):
     if case.path_parameters and is_positive(case, ParameterLocation.PATH):
         names = dict(case.path_parameters)
         if "app" in names:
-            names["app"] = pick(case, KNOWN["app"], KNOWN["app"], KNOWN["app"], names["app"])
+            # The configuration's app cannot be changed.
+            app = KNOWN["ownApp"] if (method, path) == ("POST", "/v3/apps/{app}") else KNOWN["app"]
+            names["app"] = pick(case, app, app, app, names["app"])
         if "room" in names:
             # What ends something has a room of its own.
             ends = method == "DELETE" or path.endswith("/bans")
@@ -95,9 +96,13 @@ def before_call(context, case, kwargs):
             case.query = {"user": KNOWN["user"], "token": KNOWN["token"]}
     if is_positive(case, ParameterLocation.BODY):
         if path in ("/whip", "/whep") and isinstance(case.body, str):
-            case.body = pick(case, KNOWN["offer"], case.body)
+            offer = KNOWN["publishOffer" if path == "/whip" else "playOffer"]
+            case.body = pick(case, offer, case.body)
         elif path.endswith("/createroom") and isinstance(case.body, dict) and "roomName" in case.body:
             case.body = dict(case.body, roomName=pick(case, KNOWN["otherRoom"], case.body["roomName"]))
+        elif path.endswith("/users/{user}") and isinstance(case.body, dict) and "privileges" in case.body:
+            # Without this one the user would leave with its only leg.
+            case.body = dict(case.body, privileges=case.body["privileges"] + ["publish"])
 
 
 @schemathesis.hook
