@@ -199,6 +199,7 @@ let package = Package(
         .testTarget(name: "MediaCodecsTests", dependencies: ["MediaCodecs", "MediaWire"], swiftSettings: language),
         .testTarget(
             name: "EndToEndTests", dependencies: ["MediaTransport", "MediaWire", "WebTransport", "RoomProtocol"],
+            exclude: ["Python"],
             swiftSettings: language),
     ],
     cLanguageStandard: .gnu11,

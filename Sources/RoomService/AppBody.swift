@@ -84,8 +84,8 @@ extension RequestBody {
         if settings.maxUsers == 0 { settings.maxUsers = nil }
         settings.autoCloseTtl = try secondsOrNone("autoCloseTtlS")
         // Spelt so by the vendor's Java SDK.
-        settings.noEnterTtl = try secondsOrNone("noEntreTtlS")
-        if settings.noEnterTtl == nil { settings.noEnterTtl = try secondsOrNone("noEnterTtlS") }
+        let (theirs, ours) = (try secondsOrNone("noEntreTtlS"), try secondsOrNone("noEnterTtlS"))
+        settings.noEnterTtl = theirs ?? ours
         settings.openRoom = try flag("openRoom")
         settings.videoCodec = try videoCodec()
         return settings

@@ -18,6 +18,8 @@ package struct NodeServices: Sendable {
         package var moreMetrics: @Sendable () -> String = { "" }
         /// The HTTP server's own counts, for the metrics.
         package var serverCounters: @Sendable () -> HTTPServerCounters? = { nil }
+        /// Stands before the number of a room's life in its session's name, with a hyphen; empty: the number stands alone.
+        package var sessionPrefix = ""
         /// Takes a line for whoever runs the node.
         package var log: @Sendable (String) -> Void = { _ in }
 
@@ -40,6 +42,8 @@ package struct NodeServices: Sendable {
     }
 
     private let router: Router
+    /// What the node has: `GET /v3/apps/:app` and so on.
+    package var patterns: [(method: String, pattern: String)] { router.patterns }
     private let signalling: SignallingRoutes
 
     /// - Parameters:
@@ -70,12 +74,19 @@ package struct NodeServices: Sendable {
         signalling.add(to: &router)
         let gate = ServerGate(apps: apps, clock: environment.clock)
         AppRoutes(
-            gate: gate, closeRooms: { await directory.closeAll(app: $0, .deleted, "the app was deleted") },
+            gate: gate,
+            closeRooms: { app in
+                directory.bans.forget(app: app)
+                await directory.closeAll(app: app, .deleted, "the app was deleted")
+            },
             log: settings.log
         ).add(to: &router)
         ServerRoutes(gate: gate, directory: directory).add(to: &router)
         RoomRoutes(
             gate: gate, directory: directory, saved: savedRooms, admission: admission, log: settings.log
+        ).add(to: &router)
+        ModerationRoutes(
+            gate: gate, directory: directory, sessionPrefix: settings.sessionPrefix, log: settings.log
         ).add(to: &router)
         JobRoutes(gate: gate).add(to: &router)
         MetricsRoute(

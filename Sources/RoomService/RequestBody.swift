@@ -124,6 +124,36 @@ package struct RequestBody: Sendable {
         }
     }
 
+    /// A list of texts. In a form the field stands once for each.
+    package func texts(_ name: String, atMost count: Int, eachUpTo bytes: Int) throws(Problem) -> [String]? {
+        var texts: [String]
+        switch fields {
+        case .json(let object):
+            switch object[name] {
+            case nil, .null?: return nil
+            case .array(let values)?:
+                texts = []
+                for value in values {
+                    guard case .string(let text) = value else {
+                        throw Problem(message: "\(name) must be a list of strings, and holds \(value.kind)")
+                    }
+                    texts.append(text)
+                }
+            case let value?: throw wrong(name, "a list of strings", value)
+            }
+        case .form(let form):
+            guard let values = form[name] else { return nil }
+            texts = values
+        }
+        guard texts.count <= count else {
+            throw Problem(message: "\(name) must have \(count) entries at most, and has \(texts.count)")
+        }
+        guard texts.allSatisfy({ $0.utf8.count <= bytes }) else {
+            throw Problem(message: "\(name) must have entries of \(bytes) bytes of UTF-8 at most")
+        }
+        return texts
+    }
+
     /// A JSON object. In a form its JSON text: what Python's requests makes of a nested dictionary is its names without
     /// its values.
     package func object(_ name: String, upTo bytes: Int) throws(Problem) -> JSONValue? {

@@ -15,7 +15,7 @@ struct RoomRoutes: Sendable {
             await gate.forOwner(of: request) { await create($0, request.http) }
         }
         router.on("DELETE", "/v3/apps/:app/rooms/:room") { request in
-            await gate.forRoom(of: request) { await close($1) }
+            await gate.forRoom(of: request) { await close($1, request.http) }
         }
     }
 
@@ -57,13 +57,32 @@ struct RoomRoutes: Sendable {
         }
     }
 
-    /// Everybody in the room gets `disconnect` with 10005.
-    private func close(_ key: RoomKey) async -> HTTPResponse {
+    /// Bytes of the sentence that everybody is told.
+    static let reasonBytes = 256
+
+    /// Everybody in the room gets `disconnect` with 10005, and the sentence that the request gives as `reason`.
+    private func close(_ key: RoomKey, _ request: HTTPRequest) async -> HTTPResponse {
         struct Body: Encodable {}
+        let reason: String
+        do throws(RequestBody.Problem) { reason = try self.reason(request) } catch { return Answer.problem(error) }
         guard let room = await directory.room(key), await !room.isClosed else {
-            return Answer.error(615, "room not active")
+            return Answer.roomNotActive
         }
-        await room.close(.deleted, "the room was closed by the app's back end")
+        await room.close(.deleted, reason.isEmpty ? "the room was closed by the app's back end" : reason)
         return Answer.json(Body())
+    }
+
+    /// In the query or in the body; empty: none.
+    private func reason(_ request: HTTPRequest) throws(RequestBody.Problem) -> String {
+        let values = request.queryItems.filter { $0.name == "reason" }.map(\.value)
+        let body = try RequestBody(request).text("reason", upTo: Self.reasonBytes)
+        guard values.count + (body == nil ? 0 : 1) <= 1 else {
+            throw RequestBody.Problem(message: "reason is given more than once")
+        }
+        let reason = body ?? values.first ?? ""
+        guard reason.utf8.count <= Self.reasonBytes else {
+            throw RequestBody.Problem(message: "reason must have \(Self.reasonBytes) bytes of UTF-8 at most")
+        }
+        return reason
     }
 }

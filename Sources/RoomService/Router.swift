@@ -36,6 +36,9 @@ package struct Router: Sendable {
                 handler: handler))
     }
 
+    /// Every method and pattern, such as `GET /v3/apps/:app`, in the order of matching.
+    package var patterns: [(method: String, pattern: String)] { routes.map { ($0.method, $0.pattern) } }
+
     package func handle(_ request: HTTPRequest) async -> HTTPResponse {
         let components = request.pathComponents
         var allowed: [String] = []

@@ -52,7 +52,7 @@ struct WebhookCommandTests {
     }
 
     /// Runs the listener while the body sends, then stops it; gives its lines.
-    private func lines(
+    private func received(
         _ options: [String] = [], _ body: (_ client: HTTPClient, _ url: String) async throws -> Void
     ) async throws -> [String] {
         let port = try FreePorts.tcp()
@@ -97,7 +97,7 @@ struct WebhookCommandTests {
     }
 
     @Test func whatArrivesIsPrinted() async throws {
-        let lines = try await lines { (client, url) async throws in
+        let lines = try await received { (client, url) async throws in
             for body in [
                 Self.event(1, "room.created", #","byServer":true"#),
                 Self.event(2, "user.joined", #","userId":"alice""#),
@@ -126,7 +126,7 @@ struct WebhookCommandTests {
     }
 
     @Test func theFirstOnesFailWhenAsked() async throws {
-        let lines = try await lines(["--fail", "2"]) { (client, url) async throws in
+        let lines = try await received(["--fail", "2"]) { (client, url) async throws in
             var statuses: [Int] = []
             for _ in 0..<4 { statuses.append(try await Self.post(client, url, Self.event(1, "room.created"))) }
             #expect(statuses == [500, 500, 200, 200])
@@ -135,7 +135,7 @@ struct WebhookCommandTests {
     }
 
     @Test func jsonHoldsTheEvent() async throws {
-        let lines = try await lines(["--json", "--fail", "1"]) { (client, url) async throws in
+        let lines = try await received(["--json", "--fail", "1"]) { (client, url) async throws in
             #expect(try await Self.post(client, url, Self.event(1, "user.joined", #","userId":"alice""#)) == 500)
             #expect(try await Self.post(client, url, "{}") == 400)
         }
@@ -148,7 +148,7 @@ struct WebhookCommandTests {
     }
 
     @Test func badRequestsAreRefusedAndSteerNoTerminal() async throws {
-        let lines = try await lines { (client, url) async throws in
+        let lines = try await received { (client, url) async throws in
             #expect(try await client.request("GET", url).status == 405)
             for body in ["", "nonsense", "[]", #"{"id":1}"#, String(repeating: "[", count: 100_000)] {
                 #expect(try await Self.post(client, url, body) == 400)

@@ -12,6 +12,7 @@ import WebTransport
 struct ServiceFixture: Sendable {
     let clock = ManualClock()
     let plane: RecordingMediaPlane
+    let environment: RoomEnvironment
     let directory: RoomDirectory
     let services: NodeServices
     let apps: AppDirectory
@@ -32,7 +33,8 @@ struct ServiceFixture: Sendable {
     init(
         ports: ClosedRange<UInt16> = 8000...8499, plainLegs: Bool = true, workers: Int = 1,
         operatorKey: String? = "devkey", server: HTTPServerCounters? = nil, appsPerKey: Int = 1000,
-        stored: (apps: AppDirectory, rooms: SavedRooms)? = nil, change: (inout AppSettings) -> Void = { _ in }
+        stored: (apps: AppDirectory, rooms: SavedRooms, bans: BanTable)? = nil,
+        change: (inout AppSettings) -> Void = { _ in }
     ) {
         var settings = AppSettings()
         change(&settings)
@@ -44,10 +46,10 @@ struct ServiceFixture: Sendable {
             ?? AppDirectory(
                 apps: Self.configured(settings), keys: [Self.key, Self.theirKey], defaults: settings,
                 appsPerKey: appsPerKey)
-        let environment = RoomEnvironment(plane: plane, clock: clock.clock) { key, _, notice in
+        environment = RoomEnvironment(plane: plane, clock: clock.clock) { key, _, notice in
             saved.observe(key, notice)
         }
-        directory = RoomDirectory(environment: environment)
+        directory = RoomDirectory(environment: environment, bans: stored?.bans ?? BanTable())
         let loopback = TransportAddress(ipv4: 0x7F00_0001, port: 0)
         var nodeSettings = NodeServices.Settings(
             plainLegs: PlainLegSettings(
@@ -66,7 +68,8 @@ struct ServiceFixture: Sendable {
         change(&settings)
         let apps = try AppDirectory(
             apps: configured(settings), keys: [key, theirKey], store: store, defaults: settings)
-        return ServiceFixture(stored: (apps, try SavedRooms(store: store)))
+        let bans = try BanTable(store: store, unixTime: ManualClock().clock.unixTime())
+        return ServiceFixture(stored: (apps, try SavedRooms(store: store), bans))
     }
 
     private static func configured(_ settings: AppSettings) -> [App] {

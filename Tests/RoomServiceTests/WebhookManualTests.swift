@@ -55,8 +55,9 @@ struct WebhookManualTests {
         process.arguments = ["python3", script.path, "\(port)"]
         process.standardOutput = output
         try process.run()
+        // Not SIGTERM: threads of Swift's pool block it, and their child would inherit that.
         defer {
-            process.terminate()
+            kill(process.processIdentifier, SIGKILL)
             process.waitUntilExit()
         }
         let room = RoomKey(app: "demo", room: "class-5")
@@ -81,7 +82,7 @@ struct WebhookManualTests {
         while wrong.statistics.queued > 0 { try await Task.sleep(for: .milliseconds(5)) }
         #expect(wrong.statistics.failed == 1)
 
-        process.terminate()
+        kill(process.processIdentifier, SIGKILL)
         let text = String(decoding: try #require(try output.fileHandleForReading.readToEnd()), as: UTF8.self)
         #expect(text == "1 room.created class-5 -\n2 user.joined class-5 alice\n3 user.left class-5 alice\n")
     }

@@ -85,7 +85,9 @@ package enum LoadOptions {
         signalling("join-rate", "N", "Joins a second (200)."),
         signalling("actions", "N", "Actions of each user a second (0.5)."),
         signalling(
-            "mix", "LIST", "How often which action, by weight; others stay: " + SignallingMix.standard.text + "."),
+            "mix", "LIST",
+            "How often which action, by weight, like drop=30,leave=0; the others stay as they are: "
+                + SignallingMix.standard.text + "."),
         signalling("offline", "TIME", "The longest that a dropped user stays away, up to 20s (8s)."),
         signalling("check", "TIME", "From one quiet point of a room to the next (15s)."),
         signalling("seed", "N", "Of the random choices (a new one, which the report shows)."),
@@ -105,7 +107,8 @@ package enum LoadOptions {
     /// The text of `--help`.
     package static var help: String {
         var lines = [
-            "Joins rooms of a Parlor node as synthetic publishers and subscribers, checks every frame, and reports.",
+            "Joins rooms of a Parlor node as synthetic publishers and subscribers, or as users who only signal, checks",
+            "every frame or every view, and reports.",
             "",
             "Usage: parlor-load [OPTIONS]",
         ]

@@ -30,7 +30,7 @@ package struct SignallingMix: Sendable, Equatable {
     }
 
     package var text: String {
-        zip(SignallingAction.allCases, weights).map { "\($0.rawValue)=\($1)" }.joined(separator: ",")
+        zip(SignallingAction.allCases, weights).map { "\($0.rawValue)=\($1)" }.joined(separator: ", ")
     }
 
     /// Changes what a list like `drop=30,leave=0` names.

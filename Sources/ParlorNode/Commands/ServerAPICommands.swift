@@ -1,10 +1,12 @@
 import FoundationEssentials
 import WebTransport
 
-/// `parlor rooms`, `parlor users ROOM`, `parlor kick ROOM USER`: a running node by its server API.
+/// `parlor rooms`, `parlor users ROOM`, `parlor kick ROOM USER`: a running node by its server API. What it can do to one room is in
+/// `RoomCommands`.
 enum ServerAPICommands {
-    private static let json = OptionSpec("json", nil, "Print JSON.")
-    private static let options = [json] + SigningIdentity.nodeOptions + SigningIdentity.options
+    static let json = OptionSpec("json", nil, "Print JSON.")
+    /// Of every command that asks the server API.
+    static let options = [json] + SigningIdentity.nodeOptions + SigningIdentity.options
 
     static let rooms = Command(
         spec: CommandSpec(
@@ -94,7 +96,7 @@ enum ServerAPICommands {
         return names
     }
 
-    private static func decode<T: Decodable>(_ type: T.Type, _ response: HTTPResponse) throws -> T {
+    static func decode<T: Decodable>(_ type: T.Type, _ response: HTTPResponse) throws -> T {
         guard response.status == 200 else { throw NodeClient.refusal(response) }
         do { return try JSONDecoder().decode(type, from: Data(response.body)) } catch {
             throw CommandFailure(
@@ -102,7 +104,7 @@ enum ServerAPICommands {
         }
     }
 
-    private static func text(_ value: some Encodable) throws -> String {
+    static func text(_ value: some Encodable) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         return String(decoding: try encoder.encode(value), as: UTF8.self)

@@ -107,6 +107,13 @@ enum NameArgument {
         return text
     }
 
+    static func track(_ text: String) throws(UsageError) -> String {
+        guard Names.isRoomName(text) else {
+            throw UsageError("\"\(text)\" is not a track's id; parlor room ROOM shows them")
+        }
+        return text
+    }
+
     /// An option that must be given.
     static func required(_ name: String, _ arguments: ParsedArguments, of command: String) throws(UsageError) -> String
     {

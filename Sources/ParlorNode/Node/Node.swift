@@ -51,7 +51,7 @@ package final class Node: Sendable {
         let configuration = loaded.configuration
         // What can be wrong in a file comes before threads and ports.
         let tls = try Node.tls(loaded)
-        let (apps, savedRooms) = try Node.apps(loaded)
+        let (apps, savedRooms, bans) = try Node.apps(loaded)
         self.savedRooms = savedRooms
         // What the node shows in DTLS; signalling tells its fingerprint, so a new one at each start is as good as an old one.
         guard let certificate = Certificate.selfSigned(commonName: "parlor", days: Node.certificateDays) else {
@@ -87,7 +87,7 @@ package final class Node: Sendable {
             webhooks.observe(room, instance, notice)
             if logsRooms, let line = RoomLog.line(room, notice) { roomLog.post(line) }
         }
-        directory = RoomDirectory(environment: environment)
+        directory = RoomDirectory(environment: environment, bans: bans)
 
         var web = HTTPServerConfiguration()
         web.bodyLimit = configuration.limits.httpBody
@@ -111,6 +111,7 @@ package final class Node: Sendable {
         settings.signalling.frameBytes = configuration.limits.signallingFrame
         // The server's tasks keep the services; the services must not keep the server.
         settings.serverCounters = { [weak server] in server?.counters }
+        settings.sessionPrefix = webhooks.sessionPrefix
         settings.log = log
         settings.moreMetrics = { webhooks.statistics.metrics }
         let services = NodeServices(
@@ -196,8 +197,10 @@ package final class Node: Sendable {
         }
     }
 
-    /// The apps and rooms of the configuration and of earlier runs.
-    private static func apps(_ loaded: ConfigurationLoader.Loaded) throws(StartFailure) -> (AppDirectory, SavedRooms) {
+    /// The apps, rooms and bans of the configuration and of earlier runs.
+    private static func apps(
+        _ loaded: ConfigurationLoader.Loaded
+    ) throws(StartFailure) -> (AppDirectory, SavedRooms, BanTable) {
         let configuration = loaded.configuration
         let plain = configuration.media.plain
         var defaults = AppSettings()
@@ -230,7 +233,8 @@ package final class Node: Sendable {
                 try AppDirectory(
                     apps: apps, keys: keys, store: store, defaults: defaults,
                     appsPerKey: configuration.limits.appsPerKey),
-                try SavedRooms(store: store)
+                try SavedRooms(store: store),
+                try BanTable(store: store, unixTime: RoomClock.system.unixTime())
             )
         } catch { throw StartFailure(description: "\(error.message) (\(place("dataDir", loaded)))") }
     }

@@ -64,7 +64,7 @@ package struct JoinEndpoint: Sendable {
         }
         guard let app = apps.app(token.app) else { throw .token(.unknownApp) }
         let key = RoomKey(app: token.app, room: token.room)
-        if await directory.isBanned(token.user, from: key) { throw .room(.banned) }
+        if directory.isBanned(token.user, from: key) { throw .room(.banned) }
         if environment.population.users >= environment.limits.users { throw .tooManyUsers }
         let leg = PlainLegRequest(
             user: token.user, kind: request.kind, offer: offer, picks: request.picks, announced: announced)

@@ -13,6 +13,8 @@ package actor Room {
     package nonisolated let settings: AppSettings
     /// Unix time in milliseconds.
     package nonisolated let startedAt: Int64
+    /// The same moment in monotonic time.
+    nonisolated let startTime: MediaTime
 
     let environment: RoomEnvironment
     var state: RoomState
@@ -37,9 +39,10 @@ package actor Room {
         random = environment.random.part(UInt64(instance.rawValue))
         self.settings = settings
         startedAt = environment.clock.unixMilliseconds()
+        startTime = environment.clock.now()
         state = RoomState(
             instance: instance, settings: settings, limits: environment.limits, origin: origin,
-            now: environment.clock.now(), random: random.part(0))
+            now: startTime, random: random.part(0))
         state.bans = bans
         environment.observe(key, instance, .created(byServer: origin == .server))
     }
@@ -131,9 +134,13 @@ package actor Room {
     }
 
     /// Puts a user out and waits until its media has ended. Whoever asks again meanwhile waits for the same removal.
-    package func kick(_ user: String, by kicker: String? = nil) async -> KickOutcome {
+    ///
+    /// - Parameter sentence: what the user is told.
+    package func kick(
+        _ user: String, by kicker: String? = nil, _ sentence: String = "kicked out of the room"
+    ) async -> KickOutcome {
         var effects: [RoomEffect] = []
-        let peers = state.kick(user, by: kicker, now: environment.clock.now(), effects: &effects)
+        let peers = state.kick(user, by: kicker, sentence, now: environment.clock.now(), effects: &effects)
         let isClosed = state.isClosed
         obey(effects)
         await afterwards()
@@ -148,11 +155,6 @@ package actor Room {
             return isDone
         }
         return isDone ? .done : .pending
-    }
-
-    func ban(_ user: String, until: MediaTime?) async {
-        await settle()
-        _ = state.ban(user, until: until, now: environment.clock.now())
     }
 
     // MARK: The room

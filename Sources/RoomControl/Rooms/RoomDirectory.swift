@@ -7,10 +7,14 @@ package actor RoomDirectory {
     private var rooms: [RoomKey: Room] = [:]
     private var byInstance: [RoomInstance: Room] = [:]
     private var lastInstance: UInt32 = 0
-    /// Until when, in Unix seconds.
-    private var bans: [RoomKey: [String: Int64]] = [:]
+    /// Who may not enter.
+    package nonisolated let bans: BanTable
+    package nonisolated var limits: RoomLimits { environment.limits }
 
-    package init(environment: RoomEnvironment) { self.environment = environment }
+    package init(environment: RoomEnvironment, bans: BanTable = BanTable()) {
+        self.environment = environment
+        self.bans = bans
+    }
 
     /// The room of that name, if there is one.
     package func room(_ key: RoomKey) -> Room? { rooms[key] }
@@ -91,45 +95,30 @@ package actor RoomDirectory {
 
     /// Keeps a user out of the rooms of that name until a time, over the ends of their lives, and puts it out if it is in.
     ///
-    /// - Parameter until: Unix seconds.
-    /// - Returns: how the removal went; `nil`: too many are banned.
-    package func ban(_ user: String, from key: RoomKey, until: Int64) async -> Room.KickOutcome? {
-        let now = environment.clock.unixTime()
-        bans[key] = bans[key]?.filter { $0.value > now }
-        guard bans[key, default: [:]].count < environment.limits.bansPerRoom || bans[key]?[user] != nil,
-            bans.count < environment.limits.rooms || bans[key] != nil
-        else { return nil }
-        bans[key, default: [:]][user] = until
-        guard let room = rooms[key] else { return .roomClosed }
-        // First the rule, then the removal: nobody slips in between.
-        await room.ban(user, until: monotonic(until))
-        return await room.kick(user)
+    /// - Returns: how the removal went.
+    package nonisolated func ban(_ ban: Ban) async throws(BanTable.Refusal) -> Room.KickOutcome {
+        // First the rule, then the removal: nobody slips in between. A room that is made meanwhile knows the rule.
+        try bans.add(ban, perRoom: environment.limits.bansPerRoom, unixTime: environment.clock.unixTime())
+        guard let room = await room(ban.room) else { return .roomClosed }
+        await room.refreshBan(of: ban.user, in: bans)
+        return await room.kick(ban.user, ban.reason.isEmpty ? "banned from the room for a time" : ban.reason)
     }
 
     /// Lets a user in again. False: it was not banned.
-    package func unban(_ user: String, from key: RoomKey) async -> Bool {
-        let wasBanned = isBanned(user, from: key)
-        bans[key]?[user] = nil
-        if bans[key]?.isEmpty == true { bans[key] = nil }
-        await rooms[key]?.ban(user, until: nil)
+    package nonisolated func unban(_ user: String, from key: RoomKey) async throws(StoreError) -> Bool {
+        let wasBanned = try bans.remove(user, from: key, unixTime: environment.clock.unixTime())
+        await room(key)?.refreshBan(of: user, in: bans)
         return wasBanned
     }
 
-    /// By user: until when, in Unix seconds.
-    package func bans(of key: RoomKey) -> [String: Int64] {
-        let now = environment.clock.unixTime()
-        return bans[key]?.filter { $0.value > now } ?? [:]
+    package nonisolated func isBanned(_ user: String, from key: RoomKey) -> Bool {
+        bans.ban(of: user, in: key, unixTime: environment.clock.unixTime()) != nil
     }
 
-    package func isBanned(_ user: String, from key: RoomKey) -> Bool {
-        (bans[key]?[user]).map { $0 > environment.clock.unixTime() } ?? false
-    }
-
-    private func activeBans(of key: RoomKey) -> [String: MediaTime] { bans(of: key).mapValues(monotonic) }
-
-    private func monotonic(_ unixTime: Int64) -> MediaTime {
-        let seconds = min(max(0, unixTime - environment.clock.unixTime()), 10 * 365 * 86_400)
-        return environment.clock.now() + .seconds(seconds)
+    private func activeBans(of key: RoomKey) -> [String: MediaTime] {
+        let clock = environment.clock
+        let active = bans.bans(of: key, unixTime: clock.unixTime())
+        return Dictionary(active.map { ($0.user, clock.time(ofUnix: $0.until)) }, uniquingKeysWith: { $1 })
     }
 
     /// Brings the media plane's reports to their rooms until there are no more. Call it once.

@@ -265,15 +265,18 @@ extension RoomState {
 
     /// Puts a user out. The peers that are returned have to be removed from the media plane and waited for, also
     /// those of an earlier kick that has not been confirmed; `nil`: no such user, and no such kick.
+    ///
+    /// - Parameter sentence: what the user is told.
     package mutating func kick(
-        _ user: String, by kicker: String? = nil, now: MediaTime, effects: inout [RoomEffect]
+        _ user: String, by kicker: String? = nil, _ sentence: String = "kicked out of the room", now: MediaTime,
+        effects: inout [RoomEffect]
     ) -> Set<PeerID>? {
         settle(now, effects: &effects)
         guard !isClosed else { return nil }
         if let member = members[user] {
             expelled[user, default: []].insert(member.peer)
             effects.append(.notice(.kicked(user: user, by: kicker)))
-            let notice = DisconnectNotice(.kickedOut, "kicked out of the room", kickedID: kicker)
+            let notice = DisconnectNotice(.kickedOut, sentence, kickedID: kicker)
             expel(user, .kicked, notice, posting: false, now: now, effects: &effects)
         }
         return expelled[user]

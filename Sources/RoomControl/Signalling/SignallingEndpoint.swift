@@ -47,7 +47,7 @@ package struct SignallingEndpoint: Sendable {
         if token.room != room { throw .otherName("the token is for another room than the path") }
         if let user, token.user != user { throw .otherName("the token is for another user than the parameter user") }
         guard admission.isOpen else { throw .draining }
-        if await directory.isBanned(token.user, from: RoomKey(app: app, room: room)) { throw .banned }
+        if directory.isBanned(token.user, from: RoomKey(app: app, room: room)) { throw .banned }
         return signer.text(AccessToken(token: token, signallingURL: url))
     }
 

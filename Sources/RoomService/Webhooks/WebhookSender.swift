@@ -28,6 +28,8 @@ package final class WebhookSender: Sendable {
         var stopping: CheckedContinuation<Void, Never>?
     }
 
+    /// Begins the name of every room session of this run; a hyphen and a number follow.
+    package let sessionPrefix: String
     private let settings: Settings
     private let clock: RoomClock
     private let unixMilliseconds: @Sendable () -> Int64
@@ -62,10 +64,10 @@ package final class WebhookSender: Sendable {
         self.target = target
         http = try HTTPClient(trust: trust, threadName: "webhooks")
         var random = random
-        let prefix = Base64URL.encode(random.bytes(6), padded: false)
+        sessionPrefix = Base64URL.encode(random.bytes(6), padded: false)
         state = Mutex(
             State(
-                sessions: WebhookSessions(prefix: prefix), queue: WebhookQueue(settings: settings.queue),
+                sessions: WebhookSessions(prefix: sessionPrefix), queue: WebhookQueue(settings: settings.queue),
                 random: random))
     }
 

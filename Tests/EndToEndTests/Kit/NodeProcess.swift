@@ -65,6 +65,9 @@ final class NodeProcess: Sendable {
         #expect(took < .seconds(2), "within 2 s of SIGTERM")
     }
 
+    /// Everything that it has written.
+    var said: String { process.output + process.error }
+
     // MARK: Client commands
 
     /// What a client's shell has: `parlor` finds this node without an option.

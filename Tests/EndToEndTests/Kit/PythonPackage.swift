@@ -1,19 +1,42 @@
 import Foundation
+import Synchronization
 import Testing
 
-/// Python with the vendor's package, in an environment of its own under `.build`: made by the first test that wants it,
-/// and used by all later runs.
-enum PythonPackage {
-    static let version = "7.18.0"
+/// Python with packages of the registry, each set of them in an environment of its own under `.build`: made by the first
+/// test that wants it, and used by all later runs.
+struct PythonPackage: Hashable, Sendable {
+    /// The vendor's SDK.
+    static let qiniu = PythonPackage("qiniu", "7.18.0")
+    /// What it draws from a seed depends on hypothesis, too.
+    static let schemathesis = PythonPackage(
+        "schemathesis", "4.32.5", with: ["hypothesis==6.170.17", "openapi-spec-validator==0.9.0"])
 
-    private static let ready = Task { try await make() }
+    private let name: String
+    private let version: String
+    private let others: [String]
+
+    private static let ready = Mutex<[PythonPackage: Task<String, any Error>]>([:])
+
+    private init(_ name: String, _ version: String, with others: [String] = []) {
+        self.name = name
+        self.version = version
+        self.others = others
+    }
 
     /// The interpreter that has the package.
-    static func interpreter() async throws -> String { try await ready.value }
+    func interpreter() async throws -> String {
+        let task = Self.ready.withLock { ready in
+            if let task = ready[self] { return task }
+            let task = Task { try await make() }
+            ready[self] = task
+            return task
+        }
+        return try await task.value
+    }
 
-    private static func make() async throws -> String {
+    private func make() async throws -> String {
         let build = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../../.build").standardized
-        let home = build.appending(path: "python-qiniu-\(version)")
+        let home = build.appending(path: "python-\(name)-\(version)")
         let python = home.appending(path: "bin/python").path
         if FileManager.default.isExecutableFile(atPath: python) { return python }
         // Beside its place, then moved there as a whole: an installation that was broken off is never taken for one.
@@ -22,7 +45,7 @@ enum PythonPackage {
         defer { try? FileManager.default.removeItem(at: draft) }
         for words in [
             ["python3", "-m", "venv", draft.path],
-            [draft.path + "/bin/python", "-m", "pip", "install", "--quiet", "qiniu==\(version)"],
+            [draft.path + "/bin/python", "-m", "pip", "install", "--quiet", "\(name)==\(version)"] + others,
         ] {
             // With the surroundings' own variables: they may say how the registry is reached.
             let ended = try await RunningProcess.run(
@@ -72,7 +95,7 @@ struct VendorBackEnd {
 
     /// Calls a method of `RtcServer`, or `get_room_token`.
     func call(_ method: String, _ arguments: Any...) async throws -> Result {
-        let python = try await PythonPackage.interpreter()
+        let python = try await PythonPackage.qiniu.interpreter()
         let json = String(decoding: try JSONSerialization.data(withJSONObject: arguments), as: UTF8.self)
         let ended = try await RunningProcess.run(
             [python, "-c", Self.script, key, secret, node.url, method, json], in: node.scratch)

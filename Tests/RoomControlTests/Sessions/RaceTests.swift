@@ -172,7 +172,7 @@ import Testing
             let token = try await kit.accessToken("user")
             let until = kit.clock.clock.unixTime() + 60
             await together(
-                { _ = await kit.directory.ban("user", from: RoomKey(app: "a", room: "room"), until: until) },
+                { _ = try? await kit.ban("user", until: until) },
                 { await connection.send("auth", AuthRequest(token: token, rpcid: "1")) })
             #expect(await kit.users() == ["watcher"])
             #expect(

@@ -98,6 +98,11 @@ struct SignallingKit: Sendable {
         await directory.room(RoomKey(app: app, room: name))
     }
 
+    /// As the server API does it.
+    func ban(_ user: String, _ room: String = "room", until: Int64) async throws -> Room.KickOutcome {
+        try await directory.ban(Ban(room: RoomKey(app: "a", room: room), user: user, until: until, reason: ""))
+    }
+
     func users(_ name: String = "room") async -> [String] { await room(name)?.users() ?? [] }
 }
 

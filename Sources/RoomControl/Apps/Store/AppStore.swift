@@ -119,7 +119,7 @@ package final class AppStore: Sendable {
 
     /// The bans that hold at the given Unix time, sorted by room and user; those that are over are forgotten.
     package func bans(unixTime: Int64) throws(StoreError) -> [Ban] {
-        try change("DELETE FROM bans WHERE until <= ?", [.integer(unixTime)])
+        try deleteBans(until: unixTime)
         return try query("SELECT app, room, user, until, reason FROM bans ORDER BY app, room, user") { row in
             guard let app = row.text(0), let room = row.text(1), let user = row.text(2), let until = row.integer(3)
             else { return nil }
@@ -132,6 +132,11 @@ package final class AppStore: Sendable {
         try change(
             "INSERT OR REPLACE INTO bans (app, room, user, until, reason) VALUES (?, ?, ?, ?, ?)",
             [.text(ban.room.app), .text(ban.room.room), .text(ban.user), .integer(ban.until), .text(ban.reason)])
+    }
+
+    /// Forgets the bans that are over at the given Unix time.
+    package func deleteBans(until unixTime: Int64) throws(StoreError) {
+        try change("DELETE FROM bans WHERE until <= ?", [.integer(unixTime)])
     }
 
     package func deleteBan(_ user: String, in room: RoomKey) throws(StoreError) {
