@@ -136,7 +136,8 @@ extension EndToEnd {
                 #expect(try await own.request("DELETE", "/v3/apps/\(app)/rooms/closed").status == 200)
 
                 let second = try await RunningProcess.run(
-                    [Programs.parlor, "serve"] + flags + ["--http-listen", "127.0.0.1:0"], in: scratch)
+                    [Programs.parlor, "serve"] + flags + ["--http-listen", "127.0.0.1:\(try FreePorts.row(of: 1))"],
+                    in: scratch)
                 #expect(second.code != 0 && second.error.contains("another node"), "\(second)")
             }
             try await NodeProcess.run(flags) { node in
@@ -148,7 +149,8 @@ extension EndToEnd {
             // What is no database stops the start, with a sentence that names the file.
             _ = try scratch.write(String(repeating: "no database at all. ", count: 20), to: "data/parlor.db")
             let damaged = try await RunningProcess.run(
-                [Programs.parlor, "serve"] + flags + ["--http-listen", "127.0.0.1:0"], in: scratch)
+                [Programs.parlor, "serve"] + flags + ["--http-listen", "127.0.0.1:\(try FreePorts.row(of: 1))"],
+                in: scratch)
             #expect(damaged.code != 0 && damaged.error.contains("parlor.db") && damaged.error.contains("dataDir"))
         }
 

@@ -333,8 +333,14 @@ struct ConfigurationLoaderTests {
 
     /// `none` and `off` take back what the file said.
     @Test func aValueCanBeTakenBack() throws {
-        let file = Self.apps + "dataDir: d\nhttp:\n  tls: {listen: 127.0.0.1:1, certificate: self-signed}\n"
-        let loaded = try load(file, environment: ["PARLOR_DATA_DIR": "none"], flags: ["http-tls-listen": "off"])
+        let file =
+            Self.apps
+            + "webhooks: {allow: [example.com]}\ndataDir: d\nhttp:\n  trustedProxies: [10.0.0.1]\n  tls: {listen: 127.0.0.1:1, certificate: self-signed}\n"
+        let loaded = try load(
+            file, environment: ["PARLOR_DATA_DIR": "none", "PARLOR_WEBHOOKS_ALLOW": "none"],
+            flags: ["http-tls-listen": "off", "http-trusted-proxies": "none"])
+        #expect(loaded.configuration.webhooks.allowed.isEmpty)
+        #expect(loaded.configuration.http.trustedProxies.isEmpty)
         #expect(loaded.configuration.dataDir == nil)
         #expect(loaded.configuration.http.tls.listen == nil)
         #expect(loaded.configuration.http.tls.certificate == .selfSigned)

@@ -34,7 +34,8 @@ import WebTransport
         // At both doors, and in no other room.
         #expect(await node.post("/whip", as: "mallory").status == 403)
         let token = node.token("mallory")
-        let door = await node.send("GET", ModerationRouteTests.path + "/auth?user=mallory&token=\(token)")
+        let door = await node.send(
+            "GET", ModerationRouteTests.path + "/auth?user=mallory&token=\(token)", headers: ["Host": "127.0.0.1"])
         #expect(door.status == 403 && door.refusal?.code == 10051)
         _ = try await node.leg("/whip", as: "mallory", room: "elsewhere")
 

@@ -330,7 +330,8 @@ import WebTransport
             ("PATCH", "/whip/1-a", 405, "GET, DELETE, OPTIONS"), ("POST", "/whep/1-a", 405, "GET, DELETE, OPTIONS"),
             ("OPTIONS", "/whip", 204, "POST, OPTIONS"), ("OPTIONS", "/whep/1-a", 204, "GET, DELETE, OPTIONS"),
             ("GET", "/", 404, nil), ("GET", "/nothing", 404, nil), ("OPTIONS", "/nothing", 404, nil),
-            ("POST", "/healthz", 405, "GET, OPTIONS"), ("GET", "/v3/apps/demo/rooms/r/users/u", 405, "DELETE, OPTIONS"),
+            ("POST", "/healthz", 405, "GET, OPTIONS"),
+            ("GET", "/v3/apps/demo/rooms/r/users/u", 405, "DELETE, PATCH, POST, OPTIONS"),
         ] as [(String, String, Int, String?)] {
             let answer = await node.send(method, target)
             #expect(answer.status == status, "\(method) \(target)")

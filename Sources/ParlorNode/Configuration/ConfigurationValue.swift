@@ -19,10 +19,11 @@ enum ConfigurationValue: Sendable {
         return text
     }
 
-    /// The elements of a list; a single text is split at its commas.
+    /// The elements of a list; a single text is split at its commas, and `none` is an empty list.
     func elements() -> [String] {
         switch self {
         case .list(let elements): elements
+        case .text("none", quoted: false): []
         case .text(let text, _):
             text.split(separator: ",").map { String($0.trimming(" ")) }.filter { !$0.isEmpty }
         }

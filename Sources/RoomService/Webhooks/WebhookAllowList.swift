@@ -93,3 +93,10 @@ package struct WebhookAllowList: Hashable, Sendable {
             port: hasPort ? url.port : nil)
     }
 }
+
+/// Why an event has nowhere to go: one sentence, without the URL.
+package struct WebhookAddressError: Error, Hashable, CustomStringConvertible {
+    package var message: String
+    init(_ message: String) { self.message = message }
+    package var description: String { message }
+}

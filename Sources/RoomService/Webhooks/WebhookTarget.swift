@@ -68,13 +68,6 @@ package struct WebhookRequest: Sendable {
     }
 }
 
-/// Why an event has nowhere to go: one sentence, without the URL.
-package struct WebhookAddressError: Error, Hashable, CustomStringConvertible {
-    package var message: String
-    init(_ message: String) { self.message = message }
-    package var description: String { message }
-}
-
 extension WebURL {
     /// The Host header: with brackets around IPv6, and the port unless it is the scheme's own (RFC 9110, section 7.2).
     fileprivate var hostField: String {

@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 
 /// Ports of loopback that nobody has just now. They lie below the range from which the system itself takes ports for
 /// outgoing sockets, and start at random places, so that two test runs hardly meet: 10000 to 23999; MediaEngineTests has
@@ -6,12 +7,20 @@ import Glibc
 enum FreePorts {
     struct NoneFree: Error {}
 
+    /// What was given out. A node has opened few of its plain ports at a time: the others look free and are its own.
+    private static let given = Mutex<[ClosedRange<UInt16>]>([])
+
     /// So many in a row, free for UDP (and the first one for TCP too), beginning with an even one.
     static func row(of count: Int) throws(NoneFree) -> UInt16 {
         for _ in 0..<200 {
             let first = UInt16.random(in: 5_000..<12_000) * 2
             let ports = (0..<count).map { first + UInt16($0) }
-            if isFree(first, SOCK_STREAM), ports.allSatisfy({ isFree($0, SOCK_DGRAM) }) { return first }
+            let row = first...(first + UInt16(max(count, 1) - 1))
+            guard !given.withLock({ $0.contains { $0.overlaps(row) } }) else { continue }
+            if isFree(first, SOCK_STREAM), ports.allSatisfy({ isFree($0, SOCK_DGRAM) }) {
+                given.withLock { $0.append(row) }
+                return first
+            }
         }
         throw NoneFree()
     }

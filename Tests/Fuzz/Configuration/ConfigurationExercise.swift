@@ -88,7 +88,6 @@ enum ConfigurationExercise {
             let text = key.show(configuration)
             // Words for the default of keys that have no written one.
             if text == "auto", ["media.listen", "media.announce"].contains(key.path) { continue }
-            if text == "none", key.path == "http.trustedProxies" { continue }
             flags[key.flagName] = text
         }
         var base = NodeConfiguration()
