@@ -25,7 +25,7 @@ package final class WebhookSender: Sendable {
         var lastTask: UInt64 = 0
         /// Apps whose events are being given up: said once, and once more when it is over.
         var failingApps: Set<String> = []
-        var stopping: CheckedContinuation<Void, Never>?
+        var stopping: [CheckedContinuation<Void, Never>] = []
     }
 
     /// Begins the name of every room session of this run; a hyphen and a number follow.
@@ -76,14 +76,14 @@ package final class WebhookSender: Sendable {
     package func observe(_ room: RoomKey, _ instance: RoomInstance, _ notice: RoomNotice) {
         let (time, now) = (unixMilliseconds(), clock.now())
         let isWanted = target(room.app) != nil
-        let ended = state.withLock { state -> CheckedContinuation<Void, Never>? in
+        let ended = state.withLock { state -> [CheckedContinuation<Void, Never>] in
             // Numbered also when nobody listens, so that a number is an event's place in its session.
             guard let event = state.sessions.event(notice, in: room, instance, unixMilliseconds: time), isWanted,
                 state.queue.offer(event, now: now)
-            else { return nil }
+            else { return [] }
             return proceed(&state, now)
         }
-        ended?.resume()
+        for continuation in ended { continuation.resume() }
     }
 
     package var statistics: WebhookStatistics { state.withLock { $0.queue.statistics } }
@@ -95,13 +95,11 @@ package final class WebhookSender: Sendable {
         let cancel = clock.schedule(now + limit) { [weak self] in self?.abandon() }
         await withCheckedContinuation { continuation in
             let ended = state.withLock { state in
-                let earlier = state.stopping
-                state.stopping = continuation
+                state.stopping.append(continuation)
                 state.queue.finish()
-                // A second stop takes over the first one's wait.
-                return [earlier, proceed(&state, now)]
+                return proceed(&state, now)
             }
-            for continuation in ended { continuation?.resume() }
+            for continuation in ended { continuation.resume() }
         }
         cancel()
         abandon()
@@ -115,19 +113,19 @@ package final class WebhookSender: Sendable {
             state.alarm = nil
             let tasks = Array(state.tasks.values)
             let ended = state.stopping
-            state.stopping = nil
+            state.stopping = []
             return (tasks, ended, lost)
         }
         if lost > 0 { log("webhooks: \(lost) events not delivered: the node stops") }
         for task in tasks { task.cancel() }
-        ended?.resume()
+        for continuation in ended { continuation.resume() }
     }
 
     // MARK: Under the lock
 
-    /// Begins what may begin and sets the alarm. Gives the continuation to resume, once the lock is released, if all is
-    /// done and somebody waits for that.
-    private func proceed(_ state: inout State, _ now: MediaTime) -> CheckedContinuation<Void, Never>? {
+    /// Begins what may begin and sets the alarm. Gives, if all is done, those who wait for that, to be resumed once the
+    /// lock is released.
+    private func proceed(_ state: inout State, _ now: MediaTime) -> [CheckedContinuation<Void, Never>] {
         while let delivery = state.queue.next(now) {
             state.lastTask += 1
             let number = state.lastTask
@@ -137,9 +135,9 @@ package final class WebhookSender: Sendable {
             }
         }
         setAlarm(&state)
-        guard state.queue.isEmpty else { return nil }
+        guard state.queue.isEmpty else { return [] }
         let ended = state.stopping
-        state.stopping = nil
+        state.stopping = []
         return ended
     }
 
@@ -159,7 +157,7 @@ package final class WebhookSender: Sendable {
             if state.alarm?.time == time { state.alarm = nil }
             return proceed(&state, now)
         }
-        ended?.resume()
+        for continuation in ended { continuation.resume() }
     }
 
     // MARK: One attempt
@@ -188,7 +186,7 @@ package final class WebhookSender: Sendable {
     ) {
         let now = clock.now()
         let app = delivery.room.app
-        let (ended, line) = state.withLock { state -> (CheckedContinuation<Void, Never>?, String?) in
+        let (ended, line) = state.withLock { state -> ([CheckedContinuation<Void, Never>], String?) in
             state.tasks[task] = nil
             let consequence = state.queue.result(outcome, of: delivery.room, now: now, random: &state.random)
             var line: String?
@@ -204,7 +202,7 @@ package final class WebhookSender: Sendable {
             return (proceed(&state, now), line)
         }
         if let line { log(line) }
-        ended?.resume()
+        for continuation in ended { continuation.resume() }
     }
 
     /// The client's own sentence may hold the URL, and that a secret.
