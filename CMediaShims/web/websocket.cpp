@@ -231,7 +231,13 @@ private:
 
     parlor_web_socket *make_handle();
 
+    /// Beast leaves its timer running when a connection breaks, and with it the loop, as long as somebody holds this object.
+    void stop_timer() {
+        stream_.set_option(ws::stream_base::timeout{ws::stream_base::none(), ws::stream_base::none(), false});
+    }
+
     void fail(const parlor_web_failure &failure, const ws::response_type *response) {
+        stop_timer();
         state_ = State::ended;
         gone_ = true;
         ended_ = true;
@@ -421,6 +427,7 @@ private:
         gone_ = true;
         ended_ = true;
         loop_->disarm(*this);
+        stop_timer();
         beast_close_socket(stream_.next_layer());
         callbacks_.on_close(callbacks_.context, code, view(reason));
         const auto hooks = std::move(hooks_);
