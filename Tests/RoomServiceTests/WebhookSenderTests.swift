@@ -153,12 +153,13 @@ struct WebhookSenderTests {
     @Test func appsThatAreGoneAreForgotten() async throws {
         let lines = Mutex<[String]>([])
         let gone = Mutex(false)
-        let sender = try WebhookSender(
-            settings: try Self.settings(allow: ["example.com"]), log: { line in lines.withLock { $0.append(line) } }
-        ) { app in
+        let target: @Sendable (String) -> WebhookTarget? = { app in
             app.hasPrefix("old") && gone.withLock(\.self)
                 ? nil : WebhookTarget(url: "http://127.0.0.1:1/", key: Self.key)
         }
+        let sender = try WebhookSender(
+            settings: try Self.settings(allow: ["example.com"]), log: { line in lines.withLock { $0.append(line) } },
+            target: target)
         for number in 0..<1001 {
             sender.observe(
                 RoomKey(app: "old\(number)", room: "r"), RoomInstance(UInt32(number)), .created(byServer: false))
