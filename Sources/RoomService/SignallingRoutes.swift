@@ -81,8 +81,8 @@ struct SignallingRoutes: Sendable {
         }
         var configuration = WebSocketConfiguration()
         configuration.maximumMessage = settings.frameBytes
-        configuration.outboxMessages = 4096
-        configuration.outboxBytes = 8 << 20
+        configuration.outboxMessages = 8192
+        configuration.outboxBytes = 16 << 20
         return .upgrade(WebSocketUpgrade(configuration: configuration) { socket in await serve(socket) })
     }
 
