@@ -22,17 +22,18 @@ struct DocumentationTests {
             let indentation = line.count - text.count
             if text.hasPrefix("}") { openings.removeAll { $0.indentation >= indentation } }
             // Attributes, modifiers, access; not `public extension` and `public import`.
-            let isPublic = text.firstMatch(
-                of: /^(@[^ ]+ )*([a-z]+(\([a-z]+\))? )*?(public|open) (?!extension |([a-z]+ )*import )/) != nil
+            let isPublic =
+                text.firstMatch(
+                    of: /^(@[^ ]+ )*([a-z]+(\([a-z]+\))? )*?(public|open) (?!extension |([a-z]+ )*import )/) != nil
             var isImplied = false
             if let opening = openings.last, opening.indentation == indentation - 4 {
                 isImplied =
                     opening.isProtocol
                     ? text.firstMatch(of: /^(mutating |static |nonisolated )*(func|var|init|associatedtype)\b/) != nil
-                    : text.firstMatch(of: /^(indirect )?case /) != nil
+                    : text.firstMatch(of: /^(indirect )?case\b/) != nil
             }
             guard isPublic || isImplied else { continue }
-            if isPublic, text.hasSuffix("{"), let kind = text.firstMatch(of: /\b(enum|protocol) /) {
+            if isPublic, text.hasSuffix("{"), let kind = text.firstMatch(of: /\b(enum|protocol)\b/) {
                 openings.append((indentation, kind.1 == "protocol"))
             }
             var above = index - 1
