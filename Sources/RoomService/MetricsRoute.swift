@@ -50,7 +50,7 @@ struct MetricsRoute {
             })
         let joinRows = counts.joins.sorted { ($0.key.door.rawValue, $0.key.code) < ($1.key.door.rawValue, $1.key.code) }
         metrics.family(
-            "parlor_joins_total", .counter, "Who asked to come in, by door and result code; 0 is who came in.",
+            "parlor_joins_total", .counter, "First joins asked for, by door and result code; 0 is who came in.",
             joinRows.map { row -> (labels: [MetricsText.Label], value: UInt64) in
                 ([("door", row.key.door.rawValue), ("code", "\(row.key.code)")], row.value)
             })

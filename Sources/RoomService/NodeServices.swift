@@ -35,7 +35,7 @@ package struct NodeServices: Sendable {
     package struct SignallingSettings: Hashable, Sendable {
         /// WebSockets at one time.
         package var connections = 10_000
-        /// Bytes of an incoming frame; above: close 1009.
+        /// Bytes of an incoming frame; above: `error` 10053, and a quarter above that, 64 KiB at least: close 1009.
         package var frameBytes = 1 << 20
 
         package init() {}

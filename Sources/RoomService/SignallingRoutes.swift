@@ -11,6 +11,8 @@ struct SignallingRoutes: Sendable {
 
     /// Where the WebSocket is opened; clients append `?rpcid=` when they come back.
     static let path = "/v3/signalling"
+    /// Bytes by which a frame may exceed the limit and still be answered, at least: 64 KiB.
+    private static let leastMargin = 64 << 10
 
     func add(to router: inout Router) {
         router.on("GET", "/v3/apps/:app/rooms/:room/auth") { await access($0) }
@@ -80,7 +82,10 @@ struct SignallingRoutes: Sendable {
             return .response(answer)
         }
         var configuration = WebSocketConfiguration()
-        configuration.maximumMessage = settings.frameBytes
+        // A frame that is a little too large is answered; only one far beyond ends the connection, which the vendor's clients
+        // do not get over.
+        configuration.maximumMessage = settings.frameBytes + max(settings.frameBytes / 4, SignallingRoutes.leastMargin)
+        // A large room's auth-res is some megabytes, and hundreds may leave it at once.
         configuration.outboxMessages = 8192
         configuration.outboxBytes = 16 << 20
         return .upgrade(WebSocketUpgrade(configuration: configuration) { socket in await serve(socket) })
@@ -99,6 +104,9 @@ struct SignallingRoutes: Sendable {
         await session.start()
         for await message in socket.messages {
             switch message {
+            case .text(let text) where text.utf8.count > settings.frameBytes:
+                counters.message(type: "", .incoming)
+                await session.receiveOversized()
             case .text(let text):
                 counters.message(frame: text.utf8, .incoming)
                 await session.receive(text)

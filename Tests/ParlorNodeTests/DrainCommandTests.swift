@@ -3,6 +3,7 @@ import MediaWire
 import ParlorNode
 import Synchronization
 import Testing
+import WebTransport
 
 /// `parlor drain` against a real node on loopback.
 struct DrainCommandTests {
@@ -78,6 +79,22 @@ struct DrainCommandTests {
         #expect(outcome.code == 1)
         #expect(outcome.errors.contains("somebody undid the drain"))
         await node.stop()
+    }
+
+    /// Whatever calls itself a node and answers, the command does not trap.
+    @Test(arguments: [("1e300", "10080m0s"), ("-1e300", "0s"), ("604800", "10080m0s"), ("59.2", "1m0s"), ("-0.0", "0s")])
+    func anAnswerMaySayAnything(left: String, shown: String) async throws {
+        let server = HTTPServer()
+        let port = try server.listen(host: "127.0.0.1", port: try FreePorts.tcp())
+        server.start { _ in
+            HTTPResponse(
+                status: 200, text: #"{"state":"draining","rooms":1,"users":1,"secondsLeft":\#(left)}"#,
+                contentType: "application/json")
+        }
+        let outcome = try await CommandRunner.run(["drain", "--no-wait", "--url", "http://127.0.0.1:\(port)"])
+        #expect(outcome.code == 0, "\(outcome.errors)")
+        #expect(outcome.output == "draining: 1 room, 1 user left, the node ends in \(shown)\n")
+        await server.stop(grace: .zero)
     }
 
     @Test func anotherKeyMayNot() async throws {

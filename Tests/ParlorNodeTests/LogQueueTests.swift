@@ -35,4 +35,14 @@ struct LogQueueTests {
                 "0", "7 lines of this log were lost: it is not read as fast as it is written", "1", "2",
             ])
     }
+
+    /// Nor the end of the node.
+    @Test(.timeLimit(.minutes(1))) func aFlushGivesUp() async {
+        let goOn = DispatchSemaphore(value: 0)
+        let log = LogQueue { _ in goOn.wait() }
+        log.post("never read")
+        await log.flush(within: .milliseconds(10))
+        goOn.signal()
+        await log.flush(within: .seconds(30))
+    }
 }

@@ -83,4 +83,21 @@ struct NodeTests {
         #expect(http?.description.contains("(http.listen, built-in)") == true, "got \(String(describing: http))")
         await node.stop()
     }
+
+    /// Standard error that nobody reads any more holds up neither requests nor the end.
+    @Test(.timeLimit(.minutes(1))) func aStuckLogHoldsUpNobody() async throws {
+        var loaded = try configuration()
+        // No such URL can be posted to, so there is a line about webhooks, too.
+        loaded.configuration.apps[0].settings.eventCbUrl = "ftp://127.0.0.1/"
+        let goOn = DispatchSemaphore(value: 0)
+        let node = try Node(loaded, machine: [], log: { _ in goOn.wait() })
+        let url = ["--url", "http://127.0.0.1:\(node.httpPort)"]
+        for user in 0..<8 {
+            let joined = try await CommandRunner.run(
+                ["sdp", "publish", "--room", "r\(user)", "--user", "u\(user)"] + url)
+            #expect(joined.code == 0, "\(joined.errors)")
+        }
+        await node.stop()
+        for _ in 0..<1000 { goOn.signal() }
+    }
 }

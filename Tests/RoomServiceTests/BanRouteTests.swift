@@ -154,6 +154,15 @@ import WebTransport
         #expect(await node.server("DELETE", "/v3/apps/\(app)").status == 200)
         #expect(try store.bans(unixTime: 0).isEmpty)
         #expect(!node.directory.isBanned("eve", from: RoomKey(app: app, room: "room")))
+
+        // A ban whose request was under way when the app went: what the route does then leaves nothing, in memory and store.
+        let late = Ban(
+            room: RoomKey(app: app, room: "room"), user: "eve", until: node.clock.clock.unixTime() + 600, reason: "")
+        try node.directory.bans.add(late, perRoom: 10, unixTime: node.clock.clock.unixTime())
+        #expect(try store.bans(unixTime: 0) == [late])
+        node.directory.bans.forget(app: app)
+        #expect(try store.bans(unixTime: 0).isEmpty)
+        #expect(!node.directory.isBanned("eve", from: RoomKey(app: app, room: "room")))
     }
 }
 

@@ -144,6 +144,33 @@ import WebTransport
         #expect(try store.rooms().isEmpty)
     }
 
+    /// The end of one life, however late it is heard of, is none of the next life of that name, in the node's next run neither.
+    @Test func aLateEndIsOfItsOwnLife() async throws {
+        let store = try AppStore.inMemory()
+        let key = RoomKey(app: "demo", room: "r")
+        do {
+            let node = try ServiceFixture.with(store)
+            #expect(await create(node, #"{"roomName":"r"}"#).status == 200)
+            let first = try #require(await node.directory.room(key)).instance
+            #expect(await node.server("DELETE", "/v3/apps/demo/rooms/r").status == 200)
+            #expect(await create(node, #"{"roomName":"r","maxUsers":5}"#).status == 200)
+            let second = try #require(await node.directory.room(key)).instance
+            #expect(first != second)
+            node.saved.observe(key, first, .closed(.deleted))
+            node.saved.forgetEnded()
+            #expect(try store.rooms().map(\.settings.maxUsers) == [5])
+        }
+        let node = try ServiceFixture.with(store)
+        #expect(await node.saved.restore(node.apps, in: node.directory) == 1)
+        let room = try #require(await node.directory.room(key))
+        node.saved.observe(key, RoomInstance(room.instance.rawValue + 1), .closed(.deleted))
+        node.saved.forgetEnded()
+        #expect(try store.rooms().count == 1)
+        await room.close()
+        node.saved.forgetEnded()
+        #expect(try store.rooms().isEmpty)
+    }
+
     @Test func aRoomWhoseAppIsGone() async throws {
         let store = try AppStore.inMemory()
         let room = AppStore.SavedRoom(

@@ -46,8 +46,8 @@ struct ServiceFixture: Sendable {
             ?? AppDirectory(
                 apps: Self.configured(settings), keys: [Self.key, Self.theirKey], defaults: settings,
                 appsPerKey: appsPerKey)
-        environment = RoomEnvironment(plane: plane, clock: clock.clock) { key, _, notice in
-            saved.observe(key, notice)
+        environment = RoomEnvironment(plane: plane, clock: clock.clock) { key, instance, notice in
+            saved.observe(key, instance, notice)
         }
         directory = RoomDirectory(environment: environment, bans: stored?.bans ?? BanTable())
         let loopback = TransportAddress(ipv4: 0x7F00_0001, port: 0)

@@ -149,6 +149,28 @@ struct WebhookSenderTests {
         await receiver.stop()
     }
 
+    /// Apps that are gone take no place among those that are said to fail.
+    @Test func appsThatAreGoneAreForgotten() async throws {
+        let lines = Mutex<[String]>([])
+        let gone = Mutex(false)
+        let sender = try WebhookSender(
+            settings: try Self.settings(allow: ["example.com"]), log: { line in lines.withLock { $0.append(line) } }
+        ) { app in
+            app.hasPrefix("old") && gone.withLock(\.self) ? nil : WebhookTarget(url: "http://127.0.0.1:1/", key: Self.key)
+        }
+        for number in 0..<1001 {
+            sender.observe(
+                RoomKey(app: "old\(number)", room: "r"), RoomInstance(UInt32(number)), .created(byServer: false))
+        }
+        await Self.eventually { sender.statistics.failed == 1001 }
+        await Self.eventually { lines.withLock(\.count) >= 1000 }
+        #expect(lines.withLock(\.count) == 1000, "there is a limit")
+        gone.withLock { $0 = true }
+        sender.observe(RoomKey(app: "new", room: "r"), RoomInstance(5000), .created(byServer: false))
+        await Self.eventually { lines.withLock(\.count) > 1000 }
+        #expect(lines.withLock(\.last)?.hasPrefix("webhooks of app new are given up") == true)
+    }
+
     @Test func anAppWithoutAURLCostsNothingButKeepsItsNumbers() async throws {
         let receiver = try Receiver()
         let url = Mutex<String?>(nil)

@@ -97,6 +97,8 @@ enum DrainCommand {
 struct DrainScreen {
     let console: Console
     let isJSON: Bool
+    /// A week, in seconds.
+    static let longestDeadline = 604_800.0
     private let redraws: Bool
     private var shown: DrainCommand.Status?
 
@@ -140,7 +142,8 @@ struct DrainScreen {
         let users = status.users == 1 ? "1 user" : "\(status.users) users"
         var text = "\(status.state): \(rooms), \(users) left"
         if let left = status.secondsLeft {
-            let seconds = Int(left.rounded(.up))
+            // From an answer that may say anything, 1e300 too; no drain has more than a week.
+            let seconds = left > 0 ? Int(min(left, longestDeadline).rounded(.up)) : 0
             text += ", the node ends in " + (seconds >= 60 ? "\(seconds / 60)m\(seconds % 60)s" : "\(seconds)s")
         }
         return text

@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// Lines for the log from those who must not wait: rooms. One thread writes them, in their order; while it cannot, so many wait, and
+/// Lines for the log from those who must not wait: rooms, requests, webhooks. One thread writes them, in their order; while it cannot, so many wait, and
 /// what comes then is lost and counted.
 package final class LogQueue: Sendable {
     private let queue = DispatchQueue(label: "log")
@@ -33,8 +33,29 @@ package final class LogQueue: Sendable {
         }
     }
 
-    /// Returns when what was posted before is written.
-    package func flush() async {
-        await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
+    /// Returns when what was posted before is written, or after the limit: nobody may ever read the log again.
+    package func flush(within limit: Duration = .seconds(1)) async {
+        let (seconds, attoseconds) = limit.components
+        await withCheckedContinuation { continuation in
+            let waiter = Waiter(continuation)
+            queue.async { waiter.resume() }
+            DispatchQueue.global().asyncAfter(deadline: .now() + Double(seconds) + Double(attoseconds) / 1e18) {
+                waiter.resume()
+            }
+        }
+    }
+}
+
+/// Goes on once, whoever wakes it first.
+private final class Waiter: Sendable {
+    private let continuation: Mutex<CheckedContinuation<Void, Never>?>
+
+    init(_ continuation: CheckedContinuation<Void, Never>) { self.continuation = Mutex(continuation) }
+
+    func resume() {
+        continuation.withLock { continuation in
+            defer { continuation = nil }
+            return continuation
+        }?.resume()
     }
 }

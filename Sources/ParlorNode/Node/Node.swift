@@ -23,7 +23,7 @@ package final class Node: Sendable {
 
     private let engine: Engine
     private let admission: Admission
-    private let roomLog: LogQueue
+    private let log: LogQueue
     private let directory: RoomDirectory
     private let server: HTTPServer
     private let reports: Task<Void, Never>
@@ -37,16 +37,19 @@ package final class Node: Sendable {
 
     /// Requests under way get this long when the node stops.
     private static let grace = Duration.milliseconds(300)
+    /// The last lines of the log get this long.
+    private static let logPatience = Duration.milliseconds(300)
 
     /// Starts everything; when it returns, the node serves.
     ///
     /// - Parameters:
     ///   - machine: the addresses of the machine's interfaces.
-    ///   - log: gets a line for what happens later and somebody should know.
+    ///   - write: gets a line for what happens later and somebody should know, one at a time; it may block, and nobody
+    ///     but `stop`, and that for a moment, waits for it.
     ///   - onDrained: called when a drain's deadline has come: whoever started the node shall stop it.
     package init(
         _ loaded: ConfigurationLoader.Loaded, machine: [TransportAddress],
-        log: @escaping @Sendable (String) -> Void = { _ in }, onDrained: @escaping @Sendable () -> Void = {}
+        log write: @escaping @Sendable (String) -> Void = { _ in }, onDrained: @escaping @Sendable () -> Void = {}
     ) throws(StartFailure) {
         let configuration = loaded.configuration
         // What can be wrong in a file comes before threads and ports.
@@ -69,8 +72,10 @@ package final class Node: Sendable {
         let admission = Admission()
         self.admission = admission
         let logsRooms = configuration.log.rooms
-        let roomLog = LogQueue(write: log)
-        self.roomLog = roomLog
+        let queue = LogQueue(write: write)
+        self.log = queue
+        // Rooms, requests and webhooks must not wait for whoever reads the log.
+        let log: @Sendable (String) -> Void = { queue.post($0) }
         let webhooks: WebhookSender
         do { webhooks = try Node.webhooks(configuration, apps, log) } catch {
             engine.stop()
@@ -83,9 +88,9 @@ package final class Node: Sendable {
                 fingerprint: certificate.fingerprint, announced: addresses.announced,
                 firstPort: configuration.media.port)
         ) { room, instance, notice in
-            savedRooms.observe(room, notice)
+            savedRooms.observe(room, instance, notice)
             webhooks.observe(room, instance, notice)
-            if logsRooms, let line = RoomLog.line(room, notice) { roomLog.post(line) }
+            if logsRooms, let line = RoomLog.line(room, notice) { log(line) }
         }
         directory = RoomDirectory(environment: environment, bans: bans)
 
@@ -159,7 +164,7 @@ package final class Node: Sendable {
         savedRooms.forgetEnded()
         await reports.value
         notices.cancel()
-        await roomLog.flush()
+        await log.flush(within: Node.logPatience)
     }
 
     // MARK: From the configuration

@@ -99,9 +99,11 @@ package final class BanTable: Sendable {
         }
     }
 
-    /// An app is gone, in the store already.
+    /// An app is gone. The store forgot its bans with it, but a request that was under way may have brought one since.
     package func forget(app: String) {
         changes.withLock { _ in
+            // What an error of the disk leaves there keeps nobody out, for no other app gets the id, and goes when it is over.
+            try? store?.deleteBans(app: app)
             table.withLock { table in
                 for room in table.bans.keys where room.app == app {
                     table.count -= table.bans.removeValue(forKey: room)?.count ?? 0

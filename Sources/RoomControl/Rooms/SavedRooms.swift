@@ -3,9 +3,16 @@ import Synchronization
 /// The rooms that the server API made and that still live: they are written down, and come back when the node does, with
 /// their settings. Rooms that a join made are not; nobody waits for them.
 package final class SavedRooms: Sendable {
+    /// A room in the store, and the life of it that it stands for.
+    private struct Record {
+        var saved: AppStore.SavedRoom
+        /// `nil`: of an earlier run, and not made again yet.
+        var instance: RoomInstance?
+    }
+
     private struct Tables {
         /// The living rooms that are in the store, so that the end of any other room costs nothing.
-        var known: [RoomKey: AppStore.SavedRoom]
+        var known: [RoomKey: Record]
         /// Rooms that have ended and are in the store still.
         var ended: Set<RoomKey> = []
     }
@@ -24,7 +31,8 @@ package final class SavedRooms: Sendable {
 
     package init(store: AppStore) throws(StoreError) {
         self.store = store
-        tables = Mutex(Tables(known: Dictionary(try store.rooms().map { ($0.key, $0) }, uniquingKeysWith: { $1 })))
+        let records = try store.rooms().map { ($0.key, Record(saved: $0)) }
+        tables = Mutex(Tables(known: Dictionary(records, uniquingKeysWith: { $1 })))
     }
 
     /// How making a room went.
@@ -51,9 +59,12 @@ package final class SavedRooms: Sendable {
         }
         do throws(StoreError) {
             try writing.withLock { (_) throws(StoreError) in
+                // This room may be over, and a newer one of its name written down: that is not to be touched.
+                let newest = tables.withLock { $0.known[key]?.instance }
+                if let newest, newest.rawValue > room.instance.rawValue { return }
                 let saved = AppStore.SavedRoom(key: key, settings: settings, createdAt: unixTime)
                 try store?.saveRoom(saved)
-                tables.withLock { $0.known[key] = saved }
+                tables.withLock { $0.known[key] = Record(saved: saved, instance: room.instance) }
             }
         } catch {
             await room.close(.deleted, "the room could not be written down")
@@ -61,7 +72,7 @@ package final class SavedRooms: Sendable {
         }
         // Closed in between: its notice came before there was anything to forget.
         if await room.isClosed {
-            end(key)
+            end(key, room.instance)
             forgetEnded()
         }
         return .created
@@ -69,8 +80,8 @@ package final class SavedRooms: Sendable {
 
     /// Tells of everything that happens in rooms: with the end of a room's life its place in the store is free. The end of the
     /// node is no such end. Does not wait for the disk.
-    package func observe(_ key: RoomKey, _ notice: RoomNotice) {
-        guard case .closed(let reason) = notice, reason != .nodeStopping, end(key) else { return }
+    package func observe(_ key: RoomKey, _ instance: RoomInstance, _ notice: RoomNotice) {
+        guard case .closed(let reason) = notice, reason != .nodeStopping, end(key, instance) else { return }
         Task { forgetEnded() }
     }
 
@@ -88,10 +99,14 @@ package final class SavedRooms: Sendable {
         }
     }
 
+    /// False: it is not in the store. The end of one life is none of a later one's of the same name.
     @discardableResult
-    private func end(_ key: RoomKey) -> Bool {
+    private func end(_ key: RoomKey, _ instance: RoomInstance?) -> Bool {
         tables.withLock { tables in
-            guard tables.known.removeValue(forKey: key) != nil else { return false }
+            guard let record = tables.known[key], record.instance == nil || record.instance == instance else {
+                return false
+            }
+            tables.known[key] = nil
             tables.ended.insert(key)
             return true
         }
@@ -104,14 +119,15 @@ package final class SavedRooms: Sendable {
     @discardableResult
     package func restore(_ apps: AppDirectory, in directory: RoomDirectory) async -> Int {
         var count = 0
-        let saved = tables.withLock { $0.known.values.sorted { ($0.key.app, $0.key.room) < ($1.key.app, $1.key.room) } }
-        for room in saved {
+        let saved = tables.withLock { $0.known.values.map(\.saved) }
+        for room in saved.sorted(by: { ($0.key.app, $0.key.room) < ($1.key.app, $1.key.room) }) {
             // The configuration may have lost the app.
             guard let app = apps.app(room.key.app) else {
-                end(room.key)
+                end(room.key, nil)
                 continue
             }
-            if case .created = await directory.create(room.key, settings: room.settings.over(app.settings)) {
+            if case .created(let made) = await directory.create(room.key, settings: room.settings.over(app.settings)) {
+                tables.withLock { $0.known[room.key]?.instance = made.instance }
                 count += 1
             }
         }

@@ -74,6 +74,9 @@ package actor SignallingSession {
         await handle(.refused(MalformedMessage(type: nil, refused)))
     }
 
+    /// A frame beyond the limit came; it is not looked into.
+    package func receiveOversized() async { await receiveBinary() }
+
     /// The connection is closed, by whomever.
     package func closed() async {
         cancelDeadline?()

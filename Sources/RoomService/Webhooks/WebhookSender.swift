@@ -194,7 +194,11 @@ package final class WebhookSender: Sendable {
             case .delivered:
                 if state.failingApps.remove(app) != nil { line = "webhooks of app \(app) are accepted again" }
             case .givenUp:
-                if state.failingApps.count < Self.failingAppLimit, state.failingApps.insert(app).inserted {
+                if state.failingApps.contains(app) { break }
+                // Apps that were deleted, or want no events any more, are not failing and take no place.
+                state.failingApps = state.failingApps.filter { target($0) != nil }
+                if state.failingApps.count < Self.failingAppLimit {
+                    state.failingApps.insert(app)
                     line = "webhooks of app \(app) are given up: \(problem)"
                 }
             case .retry, .none: break

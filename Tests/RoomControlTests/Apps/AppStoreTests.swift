@@ -102,6 +102,18 @@ import Testing
         #expect(try store.bans(unixTime: 0) == [Self.ban("b", until: 400)])
     }
 
+    /// Times that could not be counted in milliseconds are no times.
+    @Test(arguments: [Int64.max, Int64.max / 1000, Int64.max / 2000 + 1]) func aBanBeyondTimeIsDamage(until: Int64) throws {
+        let store = try AppStore.inMemory()
+        try store.saveBan(Self.ban("a", until: Int64.max / 2000))
+        #expect(try store.bans(unixTime: 0).count == 1)
+        try store.saveBan(Self.ban("b", until: until))
+        do throws(StoreError) {
+            _ = try store.bans(unixTime: 0)
+            Issue.record("read \(until)")
+        } catch { #expect(error.kind == .damaged) }
+    }
+
     // MARK: Starts that must not be
 
     func refusal(_ folder: Folder) -> StoreError? {

@@ -121,7 +121,7 @@ package final class AppStore: Sendable {
     package func bans(unixTime: Int64) throws(StoreError) -> [Ban] {
         try deleteBans(until: unixTime)
         return try query("SELECT app, room, user, until, reason FROM bans ORDER BY app, room, user") { row in
-            guard let app = row.text(0), let room = row.text(1), let user = row.text(2), let until = row.integer(3)
+            guard let app = row.text(0), let room = row.text(1), let user = row.text(2), let until = row.unixTime(3)
             else { return nil }
             return Ban(room: RoomKey(app: app, room: room), user: user, until: until, reason: row.text(4) ?? "")
         }
@@ -137,6 +137,11 @@ package final class AppStore: Sendable {
     /// Forgets the bans that are over at the given Unix time.
     package func deleteBans(until unixTime: Int64) throws(StoreError) {
         try change("DELETE FROM bans WHERE until <= ?", [.integer(unixTime)])
+    }
+
+    /// Forgets the bans of all rooms of an app.
+    package func deleteBans(app: String) throws(StoreError) {
+        try change("DELETE FROM bans WHERE app = ?", [.text(app)])
     }
 
     package func deleteBan(_ user: String, in room: RoomKey) throws(StoreError) {

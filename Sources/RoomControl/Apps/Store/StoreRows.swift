@@ -24,6 +24,12 @@ struct SQLiteRow {
         return .milliseconds(number)
     }
 
+    /// Unix seconds; no more than can be counted in milliseconds, with room for a sum of two.
+    func unixTime(_ column: Int) -> Int64? {
+        guard let number = integer(column), (0...Int64.max / 2000).contains(number) else { return nil }
+        return number
+    }
+
     func videoCodec(_ column: Int) -> Codec? {
         guard let codec = text(column).flatMap({ Codec(name: $0) }), codec.kind == .video else { return nil }
         return codec
