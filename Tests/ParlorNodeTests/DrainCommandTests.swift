@@ -82,7 +82,9 @@ struct DrainCommandTests {
     }
 
     /// Whatever calls itself a node and answers, the command does not trap.
-    @Test(arguments: [("1e300", "10080m0s"), ("-1e300", "0s"), ("604800", "10080m0s"), ("59.2", "1m0s"), ("-0.0", "0s")])
+    @Test(arguments: [
+        ("1e300", "10080m0s"), ("-1e300", "0s"), ("604800", "10080m0s"), ("59.2", "1m0s"), ("-0.0", "0s"),
+    ])
     func anAnswerMaySayAnything(left: String, shown: String) async throws {
         let server = HTTPServer()
         let port = try server.listen(host: "127.0.0.1", port: try FreePorts.tcp())

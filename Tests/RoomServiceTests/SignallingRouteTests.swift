@@ -8,7 +8,8 @@ import WebTransport
     private let node = ServiceFixture()
 
     private func get(_ target: String) async -> HTTPResponse {
-        let answer = await node.send("GET", target, headers: ["Host": "127.0.0.1:7880", "Origin": "https://example.com"])
+        let answer = await node.send(
+            "GET", target, headers: ["Host": "127.0.0.1:7880", "Origin": "https://example.com"])
         #expect(answer.headers["Access-Control-Allow-Origin"] == "*", "\(target)")
         #expect(answer.headers["X-Reqid"] != nil, "\(target)")
         return answer

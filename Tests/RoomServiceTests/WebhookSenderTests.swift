@@ -156,7 +156,8 @@ struct WebhookSenderTests {
         let sender = try WebhookSender(
             settings: try Self.settings(allow: ["example.com"]), log: { line in lines.withLock { $0.append(line) } }
         ) { app in
-            app.hasPrefix("old") && gone.withLock(\.self) ? nil : WebhookTarget(url: "http://127.0.0.1:1/", key: Self.key)
+            app.hasPrefix("old") && gone.withLock(\.self)
+                ? nil : WebhookTarget(url: "http://127.0.0.1:1/", key: Self.key)
         }
         for number in 0..<1001 {
             sender.observe(

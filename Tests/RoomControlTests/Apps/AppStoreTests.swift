@@ -103,7 +103,9 @@ import Testing
     }
 
     /// Times that could not be counted in milliseconds are no times.
-    @Test(arguments: [Int64.max, Int64.max / 1000, Int64.max / 2000 + 1]) func aBanBeyondTimeIsDamage(until: Int64) throws {
+    @Test(arguments: [Int64.max, Int64.max / 1000, Int64.max / 2000 + 1]) func aBanBeyondTimeIsDamage(until: Int64)
+        throws
+    {
         let store = try AppStore.inMemory()
         try store.saveBan(Self.ban("a", until: Int64.max / 2000))
         #expect(try store.bans(unixTime: 0).count == 1)
