@@ -62,6 +62,7 @@ package actor SignallingSession {
 
     /// A text frame that is larger than frames may be.
     package func receiveOversized() async {
+        guard rate.admits(now: endpoint.environment.clock.now()) else { return refuseForRate("") }
         let refused = Refused(
             .invalidParameter, "a frame has at most \(endpoint.environment.limits.frameBytes) bytes")
         await handle(.refused(MalformedMessage(type: nil, refused)))
@@ -73,9 +74,6 @@ package actor SignallingSession {
         let refused = Refused(.invalidParameter, "frames are text of the form type={json}; this one is binary")
         await handle(.refused(MalformedMessage(type: nil, refused)))
     }
-
-    /// A frame beyond the limit came; it is not looked into.
-    package func receiveOversized() async { await receiveBinary() }
 
     /// The connection is closed, by whomever.
     package func closed() async {
