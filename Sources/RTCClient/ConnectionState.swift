@@ -28,10 +28,16 @@ public enum DisconnectedReason: Sendable, Hashable {
 
 /// What comes with the state `disconnected`.
 public struct DisconnectedInfo: Sendable, Hashable {
+    /// Which kind of end it was: what an app decides by, for example whether to join again.
     public var reason: DisconnectedReason
     /// `nil` after `leave()`; else the code and a sentence, also for kicks and closed or full rooms.
     public var error: RTCError?
 
+    /// For an app's own tests and previews: the client makes its values itself.
+    ///
+    /// - Parameters:
+    ///   - reason: which kind of end it was.
+    ///   - error: what failed; `nil` for a `leave()`.
     public init(reason: DisconnectedReason, error: RTCError? = nil) {
         self.reason = reason
         self.error = error

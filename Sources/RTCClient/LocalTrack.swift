@@ -11,6 +11,7 @@ import Synchronization
 /// In this version publishing announces the track to the room, and everybody can subscribe to it; the media itself
 /// does not flow over this path yet.
 public final class LocalTrack: Sendable {
+    /// What it carries; never changes.
     public let kind: TrackKind
     /// A word of the app's own that the others get with the track, for example "camera".
     public let tag: String
@@ -22,12 +23,21 @@ public final class LocalTrack: Sendable {
 
     private struct State {
         var trackID: String?
+        /// By this client: what the server is told.
         var isMuted = false
+        /// By the app's back end: what the server says.
+        var isMutedByServer = false
         weak var core: ClientCore?
     }
 
     private let state = Mutex(State())
 
+    /// A track that is not published yet.
+    ///
+    /// - Parameters:
+    ///   - kind: what it carries.
+    ///   - tag: a word of the app's own for the others; empty: none.
+    ///   - bitrate: wished, in kbit/s; `nil` leaves it to the server.
     public init(kind: TrackKind, tag: String = "", bitrate: Int? = nil) {
         self.kind = kind
         self.tag = tag
@@ -41,11 +51,20 @@ public final class LocalTrack: Sendable {
     /// The server's id for it, the same for everybody in the room; `nil` unless published.
     public var trackID: String? { state.withLock { $0.trackID } }
 
+    /// Whether the room has it: from the end of `publish` until `unpublish`, the end of the join, or `didLoseLocalTracks`.
     public var isPublished: Bool { trackID != nil }
 
-    public var isMuted: Bool { state.withLock { $0.isMuted } }
+    /// Whether the others see it as muted: by `updateMute`, or by the app's back end. False at first.
+    public var isMuted: Bool { state.withLock { $0.isMuted || $0.isMutedByServer } }
 
-    /// Mutes the track or takes that back; the others are told. The state outlives a reconnect.
+    /// Whether the app's back end has muted it. Only the back end can take that back; it ends with the publication.
+    public var isMutedByServer: Bool { state.withLock { $0.isMutedByServer } }
+
+    /// What `updateMute` said last.
+    var isMutedByClient: Bool { state.withLock { $0.isMuted } }
+
+    /// Mutes the track or takes that back; the others are told. The state outlives a reconnect. A mute by the app's
+    /// back end is another one, and stays.
     ///
     /// - Throws: 21002 unless the track is published.
     public func updateMute(_ isMuted: Bool) throws(RTCError) {
@@ -61,6 +80,7 @@ public final class LocalTrack: Sendable {
     func published(as trackID: String, by core: ClientCore) {
         state.withLock {
             $0.trackID = trackID
+            $0.isMutedByServer = false
             $0.core = core
         }
     }
@@ -68,12 +88,17 @@ public final class LocalTrack: Sendable {
     func unpublished() {
         state.withLock {
             $0.trackID = nil
+            $0.isMutedByServer = false
             $0.core = nil
         }
     }
+
+    func setMutedByServer(_ isMuted: Bool) { state.withLock { $0.isMutedByServer = isMuted } }
 }
 
 extension LocalTrack: Hashable {
+    /// Whether both are the same object: a track made twice alike is two tracks.
     public static func == (a: LocalTrack, b: LocalTrack) -> Bool { a === b }
+    /// By identity, as `==`.
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }

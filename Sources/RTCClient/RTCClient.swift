@@ -4,6 +4,7 @@ import WebTransport
 
 /// The SDK's version.
 public enum RTCClientVersion {
+    /// Major, minor and patch number, as in "1.2.3"; the server gets it at a join.
     public static let text = "0.3.0"
 }
 
@@ -69,6 +70,7 @@ public final class RTCClient: Sendable {
     /// client, or when more than 16,384 events wait in it.
     public var events: AsyncStream<RTCClientEvent> { core.delivery.stream() }
 
+    /// Where the client stands now. When the delegate is told of a state, it is this one or an earlier one.
     public var connectionState: ConnectionState { core.state.withLock { $0.connectionState } }
 
     // MARK: The room
@@ -120,6 +122,8 @@ public final class RTCClient: Sendable {
     /// - Throws: 24006 in the mode `rtc`; 21002 when tracks are published that the audience may not have.
     public func setClientRole(_ role: ClientRole) async throws(RTCError) { try await core.setRole(role) }
 
+    /// The role now, or the one of the next join: `RTCConfiguration.role` until `setClientRole` has changed it. Of meaning
+    /// in the mode `live` only.
     public var clientRole: ClientRole { core.state.withLock { $0.role } }
 
     // MARK: Tracks

@@ -55,22 +55,34 @@ public protocol RTCClientDelegate: AnyObject, Sendable {
 }
 
 extension RTCClientDelegate {
+    /// Does nothing.
     public func rtcClient(
         _ client: RTCClient, didConnectionStateChanged state: ConnectionState, disconnectedInfo info: DisconnectedInfo?
     ) {}
+    /// Does nothing.
     public func rtcClient(_ client: RTCClient, didJoinOfUserID userID: String, userData: String) {}
+    /// Does nothing.
     public func rtcClient(_ client: RTCClient, didLeaveOfUserID userID: String) {}
+    /// Does nothing.
     public func rtcClient(_ client: RTCClient, didReconnectingOfUserID userID: String) {}
+    /// Does nothing.
     public func rtcClient(_ client: RTCClient, didReconnectedOfUserID userID: String) {}
+    /// Does nothing.
     public func rtcClient(_ client: RTCClient, didUserPublishTracks tracks: [RemoteTrack], ofUserID userID: String) {}
+    /// Does nothing.
     public func rtcClient(_ client: RTCClient, didUserUnpublishTracks tracks: [RemoteTrack], ofUserID userID: String) {}
+    /// Does nothing.
     public func rtcClient(
         _ client: RTCClient, didSubscribedRemoteVideoTracks videoTracks: [RemoteTrack], audioTracks: [RemoteTrack],
         ofUserID userID: String
     ) {}
+    /// Does nothing.
     public func rtcClient(_ client: RTCClient, didMuteStateChangedOf track: RemoteTrack, ofUserID userID: String) {}
+    /// Does nothing.
     public func rtcClient(_ client: RTCClient, didReceiveMessage message: MessageInfo) {}
+    /// Does nothing.
     public func rtcClient(_ client: RTCClient, didRefuseMessage messageID: String, error: RTCError) {}
+    /// Does nothing.
     public func rtcClient(_ client: RTCClient, didLoseLocalTracks tracks: [LocalTrack], error: RTCError) {}
 
     /// Calls the function that belongs to the event.

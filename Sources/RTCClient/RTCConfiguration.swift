@@ -16,10 +16,14 @@ public struct RTCConfiguration: Sendable {
     public var reconnectTimeout: Duration = .seconds(30)
     /// For one exchange with the server: HTTP, opening the WebSocket, the answer to a request.
     public var requestTimeout: Duration = .seconds(5)
+    /// What the room is used for; decides whether `role` counts. `rtc` by default.
     public var mode: ClientMode = .rtc
     /// The role to begin with; of meaning in the mode `live` only.
     public var role: ClientRole = .audience
 
+    /// Everything but the servers at its default.
+    ///
+    /// - Parameter servers: base URLs, at least one; `RTCClient.init` checks them.
     public init(servers: [String]) {
         self.servers = servers
     }
@@ -56,6 +60,8 @@ public enum ClientMode: Sendable, Hashable {
 
 /// What a user does in the mode `live`.
 public enum ClientRole: Sendable, Hashable {
+    /// Publishes and subscribes.
     case broadcaster
+    /// Only subscribes: `publish` throws 24007.
     case audience
 }

@@ -12,10 +12,13 @@ package import RoomProtocol
 public struct RTCError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The service's codes: 10001 to 10063 come from the server, 21001 and up are made by the client.
     public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+        /// The number as the service writes it, for example 10002; 0 is no error.
         public let rawValue: Int
 
+        /// Any number: a newer server may send codes that have no name here.
         public init(rawValue: Int) { self.rawValue = rawValue }
 
+        /// The number, in decimal digits.
         public var description: String { String(rawValue) }
 
         /// 10001: the room token does not follow the signing rules.
@@ -72,15 +75,22 @@ public struct RTCError: Error, Hashable, Sendable, CustomStringConvertible {
         public static let wrongRole = Code(rawValue: 24007)
     }
 
+    /// What failed, for the program to decide by.
     public var code: Code
     /// For logs and developers, in English; holds no secret.
     public var message: String
 
+    /// For an app's own tests and previews: the client makes its values itself.
+    ///
+    /// - Parameters:
+    ///   - code: what failed.
+    ///   - message: a sentence in English, without secrets.
     public init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message
     }
 
+    /// The sentence with the code behind it: "the room is full (10011)".
     public var description: String { "\(message) (\(code))" }
 
     package init(_ refused: Refused) {

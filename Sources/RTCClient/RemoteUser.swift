@@ -1,10 +1,14 @@
 /// What a track carries.
 public enum TrackKind: String, Sendable, Hashable {
-    case audio, video
+    /// Sound.
+    case audio
+    /// Pictures: a camera or a screen.
+    case video
 }
 
 /// Another user in the room, as it was when this value was taken; `RTCClient.remoteUser(_:)` gives it anew.
 public struct RemoteUser: Sendable, Hashable, Identifiable {
+    /// The id in its room token; unique in the room.
     public let userID: String
     /// What the user gave at its join; empty if nothing.
     public let userData: String
@@ -15,6 +19,7 @@ public struct RemoteUser: Sendable, Hashable, Identifiable {
     /// Its published video tracks, the first published first.
     public let videoTracks: [RemoteTrack]
 
+    /// The `userID`.
     public var id: String { userID }
 
     package init(
@@ -34,6 +39,7 @@ public struct RemoteTrack: Sendable, Hashable, Identifiable {
     public let trackID: String
     /// Whose it is.
     public let userID: String
+    /// What it carries; never changes.
     public let kind: TrackKind
     /// The publisher's own word for it, for example "camera".
     public let tag: String
@@ -42,6 +48,7 @@ public struct RemoteTrack: Sendable, Hashable, Identifiable {
     /// Whether the publisher has muted it: then silence or black pictures come.
     public let isMuted: Bool
 
+    /// The `trackID`.
     public var id: String { trackID }
 
     package init(
@@ -62,6 +69,7 @@ public struct MessageInfo: Sendable, Hashable {
     public let identifier: String
     /// The sender; empty when the app's back end sent it.
     public let userID: String
+    /// The text as it was sent.
     public let content: String
     /// When the server took it, in milliseconds since 1970.
     public let timestamp: Int64

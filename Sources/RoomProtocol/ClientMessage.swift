@@ -149,7 +149,16 @@ extension SignallingFrame {
     /// The rpcid of whatever the body is.
     public var rpcid: String? {
         struct Identified: Decodable { var rpcid: String? }
-        return (try? JSONDecoder().decode(Identified.self, from: body))?.rpcid
+        do { return try JSONDecoder().decode(Identified.self, from: body).rpcid } catch { return rpcidOfBrokenBody }
+    }
+
+    /// Clients wait for their rpcid for ever, also when the rest of the body cannot be read.
+    private var rpcidOfBrokenBody: String? {
+        let text = String(decoding: body, as: UTF8.self)
+        guard let key = text.firstRange(of: "\"rpcid\":\"") else { return nil }
+        let rest = text[key.upperBound...].prefix(65)
+        guard let end = rest.firstIndex(of: "\""), !rest[..<end].contains("\\") else { return nil }
+        return String(rest[..<end])
     }
 
     /// The body as a message.
@@ -183,6 +192,9 @@ extension SignallingFrame {
         case .valueNotFound(let wanted, let context):
             return "\(place(context.codingPath)) is null, expected \(SignallingFrame.word(for: wanted))"
         case .dataCorrupted(let context):
+            if context.debugDescription.contains("representable") || context.debugDescription.contains("fit") {
+                return "\(place(context.codingPath)) has a number that is too large, or not whole"
+            }
             return context.codingPath.isEmpty
                 ? "the body is not JSON" : "\(place(context.codingPath)) has a value that is not allowed"
         @unknown default: return "the body cannot be read"

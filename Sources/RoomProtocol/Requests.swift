@@ -19,6 +19,9 @@ public struct AuthRequest: Codable, Hashable, Sendable {
     public var multicodec: Bool?
     public var rpcid: String?
 
+    /// Whether the client comes back rather than in.
+    public var isResume: Bool { (reconnectToken ?? 0) != 0 }
+
     public init(token: String, rpcid: String) {
         self.token = token
         self.rpcid = rpcid

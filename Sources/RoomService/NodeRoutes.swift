@@ -115,6 +115,9 @@ struct NodeRoutes: Sendable {
                 403, "this access key may not operate the node; the configuration's admin.accessKey says which may",
                 code: 10051)
         }
+        guard request.body.isEmpty || RequestSignature.covers(SignableRequest(request)) else {
+            return Answer.unsignedBody
+        }
         guard request.method == "GET" || request.headers["X-Qiniu-Date"] != nil else {
             return Answer.error(400, "X-Qiniu-Date is missing; sign the request with the time as YYYYMMDDTHHMMSSZ")
         }

@@ -40,6 +40,11 @@ package struct Router: Sendable {
     package var patterns: [(method: String, pattern: String)] { routes.map { ($0.method, $0.pattern) } }
 
     package func handle(_ request: HTTPRequest) async -> HTTPResponse {
+        // An empty component is most often an empty variable of a back end: it must not hit another resource.
+        if request.path.contains("//") {
+            counters.requested(route: nil, method: request.method, status: 404)
+            return Answer.error(404, "there is nothing at this path: a component of it is empty")
+        }
         let components = request.pathComponents
         var allowed: [String] = []
         var pattern: String?

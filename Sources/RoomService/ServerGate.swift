@@ -16,6 +16,10 @@ struct ServerGate: Sendable {
                 SignableRequest(request.http), authorization: request.http.headers["Authorization"], apps: apps,
                 unixTime: clock.unixTime())
         } catch { return Answer.error(401, error.message) }
+        // What the signature does not cover is nobody's word.
+        guard request.http.body.isEmpty || RequestSignature.covers(SignableRequest(request.http)) else {
+            return Answer.unsignedBody
+        }
         return await body(key)
     }
 
@@ -41,6 +45,11 @@ struct ServerGate: Sendable {
 
 extension Answer {
     static var noSuchApp: HTTPResponse { Answer.error(612, "app not found") }
+
+    static var unsignedBody: HTTPResponse {
+        error(
+            415, "the signature does not cover a body of this type; send application/json or a form", code: 10053)
+    }
 
     static func badName(_ what: String, longest: Int) -> HTTPResponse {
         Answer.error(400, "\(what) must be 1 to \(longest) letters, digits, hyphens and underscores", code: 10053)

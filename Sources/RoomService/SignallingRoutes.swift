@@ -85,8 +85,9 @@ struct SignallingRoutes: Sendable {
         // A frame that is a little too large is answered; only one far beyond ends the connection, which the vendor's clients
         // do not get over.
         configuration.maximumMessage = settings.frameBytes + max(settings.frameBytes / 4, SignallingRoutes.leastMargin)
-        configuration.outboxMessages = 4096
-        configuration.outboxBytes = 8 << 20
+        // A large room's auth-res is some megabytes, and hundreds may leave it at once.
+        configuration.outboxMessages = 8192
+        configuration.outboxBytes = 16 << 20
         return .upgrade(WebSocketUpgrade(configuration: configuration) { socket in await serve(socket) })
     }
 

@@ -337,6 +337,38 @@ struct SignallingConnectionTests {
         }
     }
 
+    @Test func `the auth-res of a big room is read, up to the limit`() async throws {
+        // More than a WebSocket takes when nothing is said (1 MiB a message, 2 MiB waiting).
+        let data = String(repeating: "d", count: 1024)
+        let players = (0..<3000).map { PlayerInfo(playerID: "user-\($0)", playerData: data) }
+        #expect(SignallingTransport(http: try HTTPClient(), servers: []).messageLimit == 64 * 1024 * 1024)
+        for limit in [64 * 1024 * 1024, 3_000_000] {
+            let server = try ScriptedServer()
+            var transport = server.transport(try HTTPClient())
+            transport.messageLimit = limit
+            let connection = try await SignallingConnection.open(url: server.socketURL, transport: transport)
+            let peer = try await server.nextPeer()
+            let answering = Task { try await peer.admit(players: players) }
+            if limit > 3_000_000 {
+                let answer = try await connection.authenticate(SignallingAuth(accessToken: "a.b.c"))
+                #expect(answer.players == players)
+                peer.send(.playerLeft(PlayerReference("user-0")))
+                var notifications = connection.notifications.makeAsyncIterator()
+                #expect(await notifications.next(isolation: nil) == .playerLeft(PlayerReference("user-0")))
+            } else {
+                let error = await #expect(throws: SignallingError.self) {
+                    _ = try await connection.authenticate(SignallingAuth(accessToken: "a.b.c"))
+                }
+                guard case .ended(.closed(code: 1009, _)) = error else {
+                    throw Unexpected("\(String(describing: error))")
+                }
+            }
+            _ = try await answering.value
+            connection.close()
+            await server.stop()
+        }
+    }
+
     @Test func `a thousand connections share one thread`() async throws {
         let server = try ScriptedServer()
         let transport = server.transport(try HTTPClient(threadName: "one-for-all"))

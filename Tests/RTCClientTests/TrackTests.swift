@@ -294,6 +294,73 @@ struct PublishingTests {
         await scene.stop()
     }
 
+    @Test func `a mute by the back end shows in the track, and is not told as its own`() async throws {
+        var scene = try ClientScene()
+        let client = scene.client
+        let track = LocalTrack(kind: .audio)
+        let peer = try await scene.join(players: [PlayerInfo(playerID: "bob")])
+        await scene.expect(.userJoined(userID: "bob", userData: ""))
+        let publishing = Task { try await client.publish([track]) }
+        // The mute comes right before the answer: the back end was faster.
+        let frame = try await peer.expect("pubpc")
+        guard case .publishConnection(let request) = frame.message else { throw Unexpected("no publication") }
+        peer.send(.tracksMuted(MuteTracks(tracks: [TrackMute(trackID: "A", muted: true)])))
+        try await told(&scene, peer)
+        var answer = PublishConnectionAnswer(rpcid: frame.rpcid)
+        answer.connectionID = "pub"
+        answer.tracks = request.tracks.map { PublishedTrackResult(localID: $0.localID, trackID: "A") }
+        peer.answer(frame, answer)
+        try await publishing.value
+        #expect(track.isMuted && track.isMutedByServer)
+        let unmuted = ClientMessage.muteTracks(MuteTracks(tracks: [TrackMute(trackID: "A", muted: false)]))
+        #expect(try await peer.expect("mute-tracks").message == unmuted)
+
+        // Its own mute is another one.
+        try track.updateMute(true)
+        _ = try await peer.expect("mute-tracks")
+        peer.send(.tracksMuted(MuteTracks(tracks: [TrackMute(trackID: "A", muted: false)])))
+        try await told(&scene, peer)
+        #expect(track.isMuted && !track.isMutedByServer)
+        try track.updateMute(false)
+        _ = try await peer.expect("mute-tracks")
+        #expect(!track.isMuted)
+
+        // A resume: the answer, then the mutes of the back end, also those made meanwhile.
+        peer.close(code: 1000)
+        let back = try await scene.returning()
+        try await back.admit(players: [PlayerInfo(playerID: "bob")], publications: ["A"])
+        back.send(.tracksMuted(MuteTracks(tracks: [TrackMute(trackID: "A", muted: true)])))
+        await scene.expect(.reconnected)
+        try await told(&scene, back)
+        #expect(track.isMuted && track.isMutedByServer)
+        #expect(try await back.expect("mute-tracks").message == unmuted)
+
+        // A resume without them: the back end has taken it back meanwhile.
+        back.close(code: 1000)
+        let again = try await scene.returning()
+        try await again.admit(players: [PlayerInfo(playerID: "bob")], publications: ["A"])
+        await scene.expect(.reconnected)
+        #expect(!track.isMuted)
+        #expect(try await again.expect("mute-tracks").message == unmuted)
+
+        // It does not outlive the publication.
+        again.send(.tracksMuted(MuteTracks(tracks: [TrackMute(trackID: "A", muted: true)])))
+        try await told(&scene, again)
+        #expect(track.isMuted)
+        client.leave()
+        #expect(!track.isMuted)
+        await scene.stop()
+    }
+
+    /// Returns when the client has taken everything that was sent to it.
+    private func told(_ scene: inout ClientScene, _ peer: Peer) async throws {
+        for event in [Notification.playerReconnecting, Notification.playerReconnected] {
+            peer.send(event(PlayerReference("bob")))
+        }
+        await scene.expect(.userReconnecting(userID: "bob"))
+        await scene.expect(.userReconnected(userID: "bob"))
+    }
+
     @Test func `what the server published and the client does not know is taken back`() async throws {
         var scene = try ClientScene()
         let client = scene.client

@@ -134,7 +134,7 @@ package struct NodeConfiguration: Sendable, Equatable {
         /// Tracks that one user publishes at one time.
         package var tracksPerUser = 32
         /// Users of one room, whatever its app allows.
-        package var usersPerRoom = 10_000
+        package var usersPerRoom = 5000
         /// Rooms of the node.
         package var rooms = 10_000
         /// Users of the node.

@@ -5,6 +5,7 @@ import RoomControl
 extension RoomLimits {
     init(_ limits: NodeConfiguration.Limits) {
         self.init()
+        frameBytes = limits.signallingFrame
         messageBytes = limits.message
         messagesPerSecond = limits.messagesPerSecond
         framesPerSecond = limits.requestsPerSecond

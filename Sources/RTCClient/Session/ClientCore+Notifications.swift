@@ -24,7 +24,10 @@ extension ClientCore {
                 Task { await self.renewSubscribing(life, after: notice.connectionID) }
             case .playerJoined, .playerLeft, .playerReconnecting, .playerReconnected, .tracksAdded, .tracksRemoved,
                 .tracksMuted:
-                _ = withSession(life) { emit($0.room.apply(notification)) }
+                _ = withSession(life) { session in
+                    if case .tracksMuted(let body) = notification { takeMutes(body.tracks, &session) }
+                    emit(session.room.apply(notification))
+                }
                 if case .tracksAdded = notification { subscribeAutomatically(life) }
             default: break
             }

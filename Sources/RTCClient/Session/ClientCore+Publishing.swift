@@ -131,7 +131,9 @@ extension ClientCore {
             for (track, id) in results {
                 track.published(as: id, by: self)
                 session.publishing.tracks.append(track)
+                if let isMuted = session.earlyMutes[id] { track.setMutedByServer(isMuted) }
             }
+            session.earlyMutes = [:]
         }
         sendMutes(of: results.map(\.0))
     }
@@ -177,11 +179,31 @@ extension ClientCore {
         // One at a time, each with what is so at that moment: the last one to be sent is right.
         muteTurns.withLock { _ in
             let mutes = tracks.compactMap { track in
-                track.trackID.map { TrackMute(trackID: $0, muted: track.isMuted) }
+                track.trackID.map { TrackMute(trackID: $0, muted: track.isMutedByClient) }
             }
             guard !mutes.isEmpty, let connection = try? usable().connection else { return }
             try? connection.mute(mutes)
         }
+    }
+
+    /// Takes what the server says of this client's own tracks: it tells a publisher of the app's back end's mutes only.
+    ///
+    /// A back end that hears of a track may mute it before the answer to the publication was looked at here.
+    func takeMutes(_ mutes: [TrackMute], _ session: inout Session) {
+        for mute in mutes where session.room.remoteTrack(mute.trackID) == nil {
+            if let track = session.publishing.tracks.first(where: { $0.trackID == mute.trackID }) {
+                track.setMutedByServer(mute.muted)
+            } else {
+                if session.earlyMutes.count >= ClientCore.earlyMuteLimit { session.earlyMutes = [:] }
+                session.earlyMutes[mute.trackID] = mute.muted
+            }
+        }
+    }
+
+    /// On coming back: the server tells anew which of the tracks its back end has muted, after the auth-res.
+    func forgetMutes(_ session: inout Session) {
+        session.earlyMutes = [:]
+        for track in session.publishing.tracks { track.setMutedByServer(false) }
     }
 
     // MARK: After a loss

@@ -24,6 +24,8 @@ final class ClientCore: Sendable {
         var messageMark: Int?
         var room: RoomMirror
         var publishing = Publishing()
+        /// Mutes of tracks that nobody knows here: perhaps own ones whose publication is under way. By track id.
+        var earlyMutes: [String: Bool] = [:]
         var subscribing = Subscribing()
         var task: Task<Void, Never>?
     }
@@ -51,6 +53,8 @@ final class ClientCore: Sendable {
         var role: ClientRole
         var autoSubscribe = true
     }
+
+    static let earlyMuteLimit = 64
 
     let state: Mutex<State>
     let mode: ClientMode
@@ -284,6 +288,7 @@ final class ClientCore: Sendable {
                 session.lastMessage = nil
                 session.messageMark = nil
             }
+            forgetMutes(&session)
             change(&state, to: .reconnected)
             emit(session.room.synchronize(answer))
             state.session = session

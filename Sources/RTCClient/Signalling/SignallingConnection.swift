@@ -67,9 +67,14 @@ package final class SignallingConnection: Sendable {
         url: String, isReconnect: Bool = false, transport: SignallingTransport
     ) async throws(SignallingError) -> SignallingConnection {
         let full = isReconnect ? "\(url)?rpcid=\(hexadecimal())\(hexadecimal())" : url
+        var configuration = WebSocketConfiguration()
+        configuration.maximumMessage = transport.messageLimit
+        // One message of that size has room.
+        configuration.inboxBytes = max(configuration.inboxBytes, transport.messageLimit)
         let socket: WebSocket
         do {
-            socket = try await transport.http.webSocket(full, timeout: transport.requestTimeout)
+            socket = try await transport.http.webSocket(
+                full, timeout: transport.requestTimeout, configuration: configuration)
         } catch {
             switch error.error.kind {
             case .cancelled: throw .cancelled

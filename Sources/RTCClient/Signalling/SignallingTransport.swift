@@ -14,6 +14,9 @@ package struct SignallingTransport: Sendable {
     package var pingDeadline: Duration = .seconds(9)
     /// Notifications that came and were not taken; beyond, the connection ends.
     package var notificationLimit = 4096
+    /// Bytes of one message of the server; a longer one ends the connection. An auth-res lists all users with their
+    /// data (up to 1 KiB each) and all tracks, so that in a big room it goes beyond a WebSocket's usual megabyte.
+    package var messageLimit = 64 * 1024 * 1024
     /// Between two rounds through all servers.
     package var roundPause: Duration = .seconds(1)
 

@@ -80,7 +80,14 @@ package struct JoinEndpoint: Sendable {
                 room = found
             }
             do throws(JoinRefusal) {
-                return try await room.join(leg)
+                let joined = try await room.join(leg)
+                // What closed all rooms meanwhile may not have seen this one.
+                if apps.app(token.app) == nil {
+                    await room.close(.deleted, "the app was deleted")
+                } else if admission.state == .stopping {
+                    await room.close(.nodeStopping, "the server is stopping")
+                }
+                return joined
             } catch .room(.closed) {
                 await directory.forget(room.instance)
             }

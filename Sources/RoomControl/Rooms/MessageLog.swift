@@ -10,6 +10,11 @@ struct MessageLog: Sendable {
         /// `nil`: everybody.
         let targets: Set<String>?
         let time: MediaTime
+
+        var size: Int {
+            let names = targets?.reduce(0) { $0 + $1.utf8.count + 32 } ?? 0
+            return message.text.utf8.count + message.messageID.utf8.count + names
+        }
     }
 
     private var entries: [Entry] = []
@@ -26,16 +31,25 @@ struct MessageLog: Sendable {
         _ message: RoomMessage, by author: String?, targets: Set<String>?, now: MediaTime, age: MediaDuration,
         limits: RoomLimits
     ) {
-        entries.append(Entry(message: message, author: author, targets: targets, time: now))
-        bytes += MessageLog.size(message)
+        let entry = Entry(message: message, author: author, targets: targets, time: now)
+        entries.append(entry)
+        bytes += entry.size
         var old = 0
         while old < entries.count - 1,
-            entries.count - old > limits.replayMessages || bytes > limits.replayBytes || entries[old].time + age < now
+            entries.count - old > limits.replayMessages || bytes > limits.replayBytes
         {
-            bytes -= MessageLog.size(entries[old].message)
+            bytes -= entries[old].size
             old += 1
         }
         entries.removeFirst(old)
+        forget(before: now, age: age)
+    }
+
+    /// Nobody who could come back has missed what is older.
+    mutating func forget(before now: MediaTime, age: MediaDuration) {
+        let old = entries.prefix { $0.time + age < now }
+        bytes -= old.reduce(0) { $0 + $1.size }
+        entries.removeFirst(old.count)
     }
 
     /// What the user has not seen, in order.
@@ -46,6 +60,4 @@ struct MessageLog: Sendable {
         }
         .map(\.message)
     }
-
-    private static func size(_ message: RoomMessage) -> Int { message.text.utf8.count + message.messageID.utf8.count }
 }

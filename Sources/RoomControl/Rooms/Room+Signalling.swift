@@ -80,10 +80,24 @@ extension Room {
         // At once: only from the first ping on the clients watch the connection.
         outlet.send(Notification.ping.frame)
         for user in grant.reconnecting { outlet.send(Notification.playerReconnecting(PlayerReference(user)).frame) }
-        if !grant.messages.isEmpty {
-            outlet.send(Notification.messages(RoomMessages(messages: grant.messages)).frame)
+        if !grant.mutedByServer.isEmpty {
+            let mutes = grant.mutedByServer.map { TrackMute(trackID: $0, muted: true) }
+            outlet.send(Notification.tracksMuted(MuteTracks(tracks: mutes)).frame)
+        }
+        // In pieces: a client's frames have a limit, too.
+        var piece: [RoomMessage] = []
+        var bytes = 0
+        for message in grant.messages {
+            piece.append(message)
+            bytes += message.text.utf8.count
+            if bytes < Room.longestReplay, message.serial != grant.messages.last?.serial { continue }
+            outlet.send(Notification.messages(RoomMessages(messages: piece)).frame)
+            (piece, bytes) = ([], 0)
         }
     }
+
+    /// Bytes of text after which a replay goes on in another frame.
+    private static let longestReplay = 128 * 1024
 
     /// The connection broke.
     func lost(_ user: String, link: LinkID) async {
@@ -276,7 +290,8 @@ extension Room {
 
     static func privileges(_ names: [String]) throws(Refused) -> Set<Privilege> {
         var privileges: Set<Privilege> = []
-        for name in names.prefix(16) {
+        if names.count > 16 { throw Refused(.invalidParameter, "privileges has at most 16 entries") }
+        for name in names {
             guard let privilege = Privilege(rawValue: name) else {
                 throw Refused(
                     .invalidParameter, "privileges holds \"subscribe\" and \"publish\", not \(RoomState.quoted(name))")
@@ -307,6 +322,12 @@ extension Room {
             guard try state.isAdmin(user, link: link) else {
                 throw Refused(.noPermission, "to kick needs a token with the permission \"admin\"")
             }
+            if target == user {
+                // Afterwards there is no connection for the answer.
+                outlet?.send(Room.controlAnswer(request, nil))
+                _ = await kick(target, by: user)
+                return true
+            }
             switch await kick(target, by: user) {
             case .done: break
             case .pending: throw Refused(.serverUnavailable, "the removal is under way")
@@ -314,12 +335,16 @@ extension Room {
                 throw Refused(.userNotExist, "there is no user \(RoomState.quoted(target)) in the room")
             }
         } catch { refused = error }
+        outlet?.send(Room.controlAnswer(request, refused))
+        await afterwards()
+        return true
+    }
+
+    private static func controlAnswer(_ request: ControlRequest, _ refused: Refused?) -> [UInt8] {
         var answer = Answer(rpcid: request.rpcid, refused)
         answer.command = request.command
         answer.playerID = request.playerID
-        outlet?.send(SignallingFrame.encode("control-res", answer))
-        await afterwards()
-        return true
+        return SignallingFrame.encode("control-res", answer)
     }
 
     // MARK: The parts of an answer

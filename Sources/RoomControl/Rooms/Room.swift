@@ -230,6 +230,9 @@ package actor Room {
         await onClosed(instance)
     }
 
+    /// A cancelled sleep keeps its memory until its time: so none is longer than this.
+    private static let longestAlarm = MediaDuration.seconds(60)
+
     /// One alarm at a time, for the earliest deadline. It may ring early: settling then finds nothing and sets it anew.
     private func setAlarm() {
         let deadline = state.nextDeadline
@@ -237,8 +240,9 @@ package actor Room {
         wake?.cancel()
         wake = nil
         guard let deadline else { return }
-        let cancel = environment.clock.schedule(deadline) { [weak self] in await self?.alarm(setFor: deadline) }
-        wake = (deadline, cancel)
+        let time = min(deadline, environment.clock.now() + Room.longestAlarm)
+        let cancel = environment.clock.schedule(time) { [weak self] in await self?.alarm(setFor: time) }
+        wake = (time, cancel)
     }
 
     private func alarm(setFor time: MediaTime) async {

@@ -27,7 +27,7 @@ package actor RoomDirectory {
         _ key: RoomKey, creatingWith settings: AppSettings, origin: RoomState.RoomOrigin = .firstJoin
     ) -> Room? {
         if let room = rooms[key] { return room }
-        guard rooms.count < environment.limits.rooms else { return nil }
+        guard rooms.count < environment.limits.rooms, lastInstance < .max else { return nil }
         lastInstance += 1
         let room = Room(
             key: key, instance: RoomInstance(lastInstance), worker: environment.plane.leastLoadedWorker(),
@@ -88,7 +88,15 @@ package actor RoomDirectory {
     package func closeAll(
         app: String? = nil, _ reason: CloseReason = .nodeStopping, _ sentence: String = "the server is stopping"
     ) async {
-        for room in rooms.values where app == nil || room.key.app == app { await room.close(reason, sentence) }
+        // Whoever is on the way in meanwhile may make another one; the doors are shut by now, so that ends.
+        for _ in 0..<100 {
+            let open = rooms.values.filter { app == nil || $0.key.app == app }
+            if open.isEmpty { return }
+            for room in open {
+                await room.close(reason, sentence)
+                forget(room.instance)
+            }
+        }
     }
 
     // MARK: Bans

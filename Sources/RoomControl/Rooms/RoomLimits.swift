@@ -3,6 +3,8 @@ package import MediaWire
 /// Bounds for what the room document leaves open. Exceeding one is answered with 10055 for rates and counts, and with
 /// 10053 for sizes and values.
 package struct RoomLimits: Hashable, Sendable {
+    /// Bytes of a frame that comes in.
+    package var frameBytes = 1 << 20
     /// Bytes of a custom message's text.
     package var messageBytes = 64 * 1024
     /// Bytes of a message's id.
@@ -13,12 +15,14 @@ package struct RoomLimits: Hashable, Sendable {
     package var tagBytes = 256
     /// Custom messages and qos messages of one user, per second; twice as many at once.
     package var messagesPerSecond = 50
+    /// Times that one user publishes, unpublishes or mutes, per second; twice as many at once.
+    package var changesPerSecond = 50
     /// Frames on one connection, per second; twice as many at once.
     package var framesPerSecond = 200
     /// Tracks that one user publishes at once.
     package var tracksPerUser = 32
     /// Users of one room, whatever its app allows.
-    package var usersPerRoom = 10_000
+    package var usersPerRoom = 5000
     /// Rooms of the node.
     package var rooms = 10_000
     /// Users of the node.

@@ -52,6 +52,8 @@ package struct SessionGrant: Sendable {
     package var reconnecting: [String] = []
     package var ownPublications: [String] = []
     package var ownSubscriptions: [String] = []
+    /// Of its own tracks those that the server has muted.
+    package var mutedByServer: [String] = []
     package var capabilities: RTPCapabilities?
     /// Missed while away.
     package var messages: [RoomMessage] = []
@@ -67,13 +69,15 @@ extension RoomState {
         /// The others were told.
         var isReconnecting = false
         var permission: RoomToken.Permission
-        /// What the user wants to do now.
+        /// What the user wants to do, and of that what it is granted.
+        var wanted: Set<Privilege>
         var privileges: Set<Privilege>
         /// Messages from here on are the session's.
         let joinSerial: Int
         var profile: ClientMediaProfile?
         let isMulticodec: Bool
         var messageRate: RateMeter
+        var changeRate: RateMeter
         var publishing: PublishConnection?
         var subscribing: SubscribeConnection?
     }

@@ -60,9 +60,12 @@ extension RoomState {
         _ message: SendMessage, shownAs sender: String, by author: String?, now: MediaTime, unixMilliseconds: Int64,
         effects: inout [RoomEffect]
     ) {
-        let targets = message.target.flatMap { $0.isEmpty ? nil : Set($0) }
-        // To nobody who is there: it leaves no trace.
-        if let targets, !targets.contains(where: { $0 != author && members[$0]?.session != nil }) { return }
+        // Of those who are named, those who are there: nobody else can ever get it.
+        let targets = message.target.flatMap { named in
+            named.isEmpty ? nil : Set(named).filter { $0 != author && members[$0]?.session != nil }
+        }
+        // To nobody: it leaves no trace.
+        if let targets, targets.isEmpty { return }
         let sent = RoomMessage(
             messageID: message.messageID ?? "", serial: messageLog.nextSerial(), timestamp: unixMilliseconds,
             playerID: sender, type: message.type ?? "normal", text: message.text)
@@ -73,8 +76,7 @@ extension RoomState {
             effects.append(.broadcast(notification, except: link))
             return
         }
-        for member in targets.compactMap({ members[$0] }).sorted(by: { $0.order < $1.order })
-        where member.user != author {
+        for member in targets.compactMap({ members[$0] }).sorted(by: { $0.order < $1.order }) {
             if let link = member.session?.link { effects.append(.send(link, notification)) }
         }
     }

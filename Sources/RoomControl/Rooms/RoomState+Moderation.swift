@@ -25,6 +25,7 @@ extension RoomState {
         if !privileges.contains(.subscribe), session.subscribing?.subscriptions.isEmpty == false {
             members[user]?.session?.subscribing?.subscriptions = [:]
         }
+        members[user]?.session?.wanted = privileges
         members[user]?.session?.privileges = privileges
     }
 
@@ -39,10 +40,7 @@ extension RoomState {
         if let permission { members[user]?.session?.permission = permission }
         guard let granted else { return true }
         members[user]?.granted = granted
-        if let session = member.session {
-            let returned = granted.subtracting(member.granted)
-            members[user]?.session?.privileges = session.privileges.union(returned).intersection(granted)
-        }
+        if let session = member.session { members[user]?.session?.privileges = session.wanted.intersection(granted) }
         if !granted.contains(.publish) {
             let connection = member.session?.publishing?.id
             closePublishing(of: user, effects: &effects)
@@ -87,6 +85,10 @@ extension RoomState {
         if track.info.muted != before {
             let mute = TrackMute(trackID: trackID, muted: track.info.muted)
             effects.append(.broadcast(.tracksMuted(MuteTracks(tracks: [mute])), except: nil))
+        } else if let link = members[track.user]?.session?.link {
+            // It had muted itself: for the others nothing changes, but it is to know what its own unmuting would do.
+            let mute = TrackMute(trackID: trackID, muted: isMuted)
+            effects.append(.send(link, .tracksMuted(MuteTracks(tracks: [mute]))))
         }
         effects.append(.notice(.muted(user: track.user, track: trackID, isMuted, byServer: true)))
         return true

@@ -20,6 +20,7 @@ extension RoomState {
         settle(now, effects: &effects)
         _ = try publisher(user, link: link, offer)
         try check(tracks, of: user, replacing: true)
+        try countChange(user, now: now)
         closePublishing(of: user, effects: &effects)
         let connection = PublishConnection(
             id: newConnectionID(), credentials: ICECredentials(using: &random), offer: offer)
@@ -38,6 +39,7 @@ extension RoomState {
             throw Refused(.publishConnectionGone, "there is no publishing connection; start one with pubpc")
         }
         try check(tracks, of: user, replacing: false)
+        try countChange(user, now: now)
         return add(tracks, of: user, offer: offer, effects: &effects)
     }
 
@@ -47,6 +49,7 @@ extension RoomState {
     ) throws(Refused) -> (removed: [String], refused: Refused?) {
         settle(now, effects: &effects)
         _ = try session(of: user, link: link)
+        try countChange(user, now: now)
         let wanted = Set(ids)
         let own = Set(tracks.filter { $0.user == user && $0.carrier == .session }.map(\.publicID)).intersection(wanted)
         var hungry: Set<LegID> = []
@@ -89,20 +92,29 @@ extension RoomState {
     ) throws(Refused) {
         settle(now, effects: &effects)
         _ = try session(of: user, link: link)
-        var changes: [TrackMute] = []
+        if mutes.count > limits.tracksPerUser {
+            throw Refused(.tooManyOperations, "at most \(limits.tracksPerUser) tracks in one message")
+        }
+        try countChange(user, now: now)
+        // Of several words about one track the last counts, and is told once.
+        var before: [(index: Int, muted: Bool)] = []
         var strange: String?
         for mute in mutes {
             guard let index = tracks.firstIndex(where: { $0.publicID == mute.trackID && $0.user == user }) else {
                 strange = strange ?? mute.trackID
                 continue
             }
-            let before = tracks[index].info.muted
+            if !before.contains(where: { $0.index == index }) { before.append((index, tracks[index].info.muted)) }
             tracks[index].isMuted = mute.muted
-            guard tracks[index].info.muted != before else { continue }
-            changes.append(mute)
-            effects.append(.notice(.muted(user: user, track: mute.trackID, mute.muted, byServer: false)))
         }
-        if !changes.isEmpty { effects.append(.broadcast(.tracksMuted(MuteTracks(tracks: changes)), except: link)) }
+        let changes = before.filter { tracks[$0.index].info.muted != $0.muted }.map { tracks[$0.index].info }
+        for track in changes {
+            effects.append(.notice(.muted(user: user, track: track.trackID, track.muted, byServer: false)))
+        }
+        if !changes.isEmpty {
+            let told = changes.map { TrackMute(trackID: $0.trackID, muted: $0.muted) }
+            effects.append(.broadcast(.tracksMuted(MuteTracks(tracks: told)), except: link))
+        }
         if let strange {
             throw Refused(.publishNotExist, "you do not publish a track \(RoomState.quoted(strange))")
         }
@@ -120,6 +132,15 @@ extension RoomState {
         }
         do { try offer.check(against: profile) } catch { throw error.refused }
         return session
+    }
+
+    /// One more change that all others are told of.
+    private mutating func countChange(_ user: String, now: MediaTime) throws(Refused) {
+        guard members[user]?.session?.changeRate.admits(now: now) == true else {
+            throw Refused(
+                .tooManyOperations,
+                "at most \(limits.changesPerSecond) times per second: publishing, unpublishing, muting")
+        }
     }
 
     private func check(_ wanted: [PublishedTrack], of user: String, replacing: Bool) throws(Refused) {

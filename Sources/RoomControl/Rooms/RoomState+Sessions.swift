@@ -24,9 +24,11 @@ extension RoomState {
         let token = newReconnectToken()
         member.session = Session(
             link: link, reconnectToken: token, lastHeard: now, permission: entry.permission,
-            privileges: entry.privileges.intersection(member.granted), joinSerial: messageLog.serial,
+            wanted: entry.privileges, privileges: entry.privileges.intersection(member.granted),
+            joinSerial: messageLog.serial,
             profile: entry.profile, isMulticodec: entry.isMulticodec,
-            messageRate: RateMeter(perSecond: limits.messagesPerSecond))
+            messageRate: RateMeter(perSecond: limits.messagesPerSecond),
+            changeRate: RateMeter(perSecond: limits.changesPerSecond))
         if wasThere {
             if hasNewData {
                 // The clients learn user data with the arrival only.
@@ -69,6 +71,7 @@ extension RoomState {
         var grant = grant(to: user, token: token)
         grant.ownPublications = tracks.filter { $0.user == user && $0.carrier == .session }.map(\.publicID)
         grant.ownSubscriptions = session.subscribing.map { $0.subscriptions.keys.sorted() } ?? []
+        grant.mutedByServer = tracks.filter { $0.user == user && $0.isMutedByServer }.map(\.publicID)
         grant.messages = messageLog.missed(by: user, after: max(messageSerial ?? 0, session.joinSerial))
         return grant
     }
@@ -141,6 +144,7 @@ extension RoomState {
     }
 
     mutating func ping(due: MediaTime, now: MediaTime, effects: inout [RoomEffect]) {
+        messageLog.forget(before: due, age: settings.userTimeout)
         guard members.values.contains(where: { $0.session?.link != nil }) else {
             pingAt = nil
             return
@@ -225,10 +229,13 @@ extension RoomState {
     }
 
     /// What `announce` and `announceTracks` showed is taken back.
-    private func hide(_ member: Member, effects: inout [RoomEffect]) {
+    private mutating func hide(_ member: Member, effects: inout [RoomEffect]) {
         let link = member.session?.link
         let shown = tracks.filter { $0.user == member.user }.map { TrackReference($0.publicID) }
-        if !shown.isEmpty { effects.append(.broadcast(.tracksRemoved(TracksRemoved(tracks: shown)), except: link)) }
+        if !shown.isEmpty {
+            dropSubscriptions(to: shown.map(\.trackID))
+            effects.append(.broadcast(.tracksRemoved(TracksRemoved(tracks: shown)), except: link))
+        }
         effects.append(.broadcast(.playerLeft(PlayerReference(member.user)), except: link))
     }
 

@@ -12,7 +12,7 @@ extension RoomState {
         try check(wanted)
         let connection = SubscribeConnection(id: newConnectionID(), credentials: ICECredentials(using: &random))
         members[user]?.session?.subscribing = connection
-        let results = wanted.map { subscribe(user, $0) }
+        let results = subscribe(user, wanted)
         return (ConnectionGrant(id: connection.id, credentials: connection.credentials), results)
     }
 
@@ -28,7 +28,7 @@ extension RoomState {
             throw Refused(.subscribeConnectionGone, "there is no subscribing connection; start one with subpc")
         }
         try check(wanted)
-        return wanted.map { subscribe(user, $0) }
+        return subscribe(user, wanted)
     }
 
     /// unsub-tracks. What was not subscribed is no mistake: the track may have gone meanwhile.
@@ -113,10 +113,25 @@ extension RoomState {
         track.profile.flatMap(SubscribeProfile.init) ?? .high
     }
 
-    private mutating func subscribe(_ user: String, _ wanted: WantedTrack) -> SubscribedTrackResult {
-        guard let session = members[user]?.session, let connection = session.subscribing,
-            let track = tracks.first(where: { $0.publicID == wanted.trackID })
-        else {
+    /// One look at the room's tracks and one at the subscriptions, however many are wanted.
+    private mutating func subscribe(_ user: String, _ wanted: [WantedTrack]) -> [SubscribedTrackResult] {
+        guard let session = members[user]?.session, let connection = session.subscribing else { return [] }
+        let published = Dictionary(tracks.map { ($0.publicID, $0) }, uniquingKeysWith: { first, _ in first })
+        var subscriptions = connection.subscriptions
+        var taken = Set(subscriptions.values.flatMap { [$0.ssrc, $0.rtxSSRC] })
+        members[user]?.session?.subscribing?.subscriptions = [:]
+        let results = wanted.map { wish in
+            subscribe(user, wish, to: published[wish.trackID], session, &subscriptions, &taken)
+        }
+        members[user]?.session?.subscribing?.subscriptions = subscriptions
+        return results
+    }
+
+    private mutating func subscribe(
+        _ user: String, _ wanted: WantedTrack, to track: Track?, _ session: Session,
+        _ subscriptions: inout [String: SessionSubscription], _ taken: inout Set<UInt32>
+    ) -> SubscribedTrackResult {
+        guard let track else {
             return SubscribedTrackResult(
                 trackID: wanted.trackID, Refused(.subscribeNotExist, "there is no such track in the room"))
         }
@@ -132,24 +147,17 @@ extension RoomState {
                 Refused(.mediaNotSupported, "the track is \(track.codec.name), which this session does not take"))
         }
         var subscription =
-            connection.subscriptions[track.publicID]
-            ?? newSubscription(beside: connection, hasRTX: codec.sendRtxPayloadType != nil)
+            subscriptions[track.publicID]
+            ?? SessionSubscription(
+                ssrc: newSSRC(&taken), rtxSSRC: codec.sendRtxPayloadType == nil ? 0 : newSSRC(&taken), profile: .high)
         if wanted.profile != nil { subscription.profile = RoomState.profile(wanted) }
-        members[user]?.session?.subscribing?.subscriptions[track.publicID] = subscription
+        subscriptions[track.publicID] = subscription
         return SubscribedTrackResult(
             trackID: track.publicID, mid: track.mid, muted: track.info.muted,
             rtpParameters: SubscribedRTP(
                 encodings: [.init(ssrc: subscription.ssrc, rtx: subscription.rtxSSRC)],
                 // One name for one publisher: its audio and video belong together.
                 rtcp: .init(cname: "c\(track.user)"), msid: track.user, codec: own == nil ? extra : nil))
-    }
-
-    private mutating func newSubscription(
-        beside connection: SubscribeConnection, hasRTX: Bool
-    ) -> SessionSubscription {
-        var taken = Set(connection.subscriptions.values.flatMap { [$0.ssrc, $0.rtxSSRC] })
-        return SessionSubscription(
-            ssrc: newSSRC(&taken), rtxSSRC: hasRTX ? newSSRC(&taken) : 0, profile: .high)
     }
 
     private mutating func newSSRC(_ taken: inout Set<UInt32>) -> UInt32 {

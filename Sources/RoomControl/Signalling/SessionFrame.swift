@@ -22,6 +22,11 @@ package enum SessionFrame: Sendable {
         }
     }
 
+    /// Reads a frame of somebody unknown: no SDP is looked at.
+    init(withoutSDP text: String) {
+        do { self = .message(try ClientMessage(frame: text)) } catch { self = .refused(error) }
+    }
+
     private static func publishing(_ request: PublishRequest, _ type: String, isNewConnection: Bool) -> SessionFrame {
         do {
             let offer = try PublishOfferReader.read(sdp: request.sdp, tracks: request.tracks)

@@ -1,3 +1,4 @@
+import MediaWire
 package import RoomProtocol
 
 /// The door for signalling: the HTTP step that changes a room token into an access token, and `auth` on the connection.
@@ -93,24 +94,36 @@ package struct SignallingEndpoint: Sendable {
             user: access.token.user, permission: access.token.permission,
             privileges: privileges ?? [.publish, .subscribe], userData: data,
             isMulticodec: request.multicodec ?? false)
+        if directory.isBanned(access.token.user, from: key) { throw RoomRefusal.banned.refused }
+        // What can be refused is refused before there is a room for it.
+        let codec = await directory.room(key)?.settings.videoCodec ?? app.settings.videoCodec
+        entry.profile = try SignallingEndpoint.profile(request.capabilitiesSDP, codec)
         // A room that closes between being found and being entered is over: the next try makes another.
         for _ in 0..<8 {
             let room = try await room(key, app: app)
-            do throws(Refused) {
-                entry.profile = try request.capabilitiesSDP.map { sdp throws(Refused) in
-                    try SignallingEndpoint.profile(sdp, room)
+            if room.settings.videoCodec != codec {
+                do throws(Refused) {
+                    entry.profile = try SignallingEndpoint.profile(
+                        request.capabilitiesSDP, room.settings.videoCodec)
+                } catch {
+                    await room.joinFailed()
+                    throw error
                 }
-            } catch {
-                await room.joinFailed()
-                throw error
             }
             do throws(RoomRefusal) {
                 try await room.join(entry, rpcid: request.rpcid, link: link, outlet: outlet)
-                return Entered(room: room, user: entry.user)
             } catch {
                 guard error == .closed else { throw error.refused }
                 await directory.forget(room.instance)
+                continue
             }
+            // What closed all rooms meanwhile may not have seen this one.
+            if apps.app(key.app) == nil {
+                await room.close(.deleted, "the app was deleted")
+            } else if admission.state == .stopping {
+                await room.close(.nodeStopping, "the server is stopping")
+            }
+            return Entered(room: room, user: entry.user)
         }
         throw Refused(.serverUnavailable, "the room closes as fast as it opens; try again")
     }
@@ -122,7 +135,7 @@ package struct SignallingEndpoint: Sendable {
         // Whatever is wrong with a resume, only these codes end the client's attempts.
         guard let room = await directory.room(key) else { throw RoomRefusal.noSession.refused }
         // What the client showed at its join still holds if this cannot be read.
-        let profile = request.capabilitiesSDP.flatMap { try? SignallingEndpoint.profile($0, room) }
+        let profile = (try? SignallingEndpoint.profile(request.capabilitiesSDP, room.settings.videoCodec)) ?? nil
         do throws(RoomRefusal) {
             try await room.resume(
                 token.user, token: reconnectToken, messageSerial: request.messageSerial, profile: profile,
@@ -144,8 +157,10 @@ package struct SignallingEndpoint: Sendable {
         return room
     }
 
-    private static func profile(_ sdp: String, _ room: Room) throws(Refused) -> ClientMediaProfile {
-        do { return try ClientCapabilities.capabilities(of: sdp, videoCodec: room.settings.videoCodec) } catch {
+    /// `nil`: the client showed nothing, and has no media.
+    private static func profile(_ sdp: String?, _ videoCodec: Codec) throws(Refused) -> ClientMediaProfile? {
+        guard let sdp else { return nil }
+        do { return try ClientCapabilities.capabilities(of: sdp, videoCodec: videoCodec) } catch {
             throw error.refused
         }
     }

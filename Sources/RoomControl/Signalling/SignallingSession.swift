@@ -47,9 +47,25 @@ package actor SignallingSession {
 
     /// A text frame. The next one is passed in only when this returns.
     package func receive(_ text: String) async {
-        guard rate.admits(now: endpoint.environment.clock.now()) else { return refuseForRate(text) }
+        // Whoever wants to leave may.
+        guard rate.admits(now: endpoint.environment.clock.now()) || text.hasPrefix("disconnect=") else {
+            return refuseForRate(text)
+        }
         excess = 0
-        await handle(SessionFrame(text))
+        if case .waitingForAuth = phase {
+            // Nobody's SDP is read before it is known who it is.
+            await handle(SessionFrame(withoutSDP: text))
+        } else {
+            await handle(SessionFrame(text))
+        }
+    }
+
+    /// A text frame that is larger than frames may be.
+    package func receiveOversized() async {
+        guard rate.admits(now: endpoint.environment.clock.now()) else { return refuseForRate("") }
+        let refused = Refused(
+            .invalidParameter, "a frame has at most \(endpoint.environment.limits.frameBytes) bytes")
+        await handle(.refused(MalformedMessage(type: nil, refused)))
     }
 
     /// A binary frame, which the protocol does not have.
@@ -58,9 +74,6 @@ package actor SignallingSession {
         let refused = Refused(.invalidParameter, "frames are text of the form type={json}; this one is binary")
         await handle(.refused(MalformedMessage(type: nil, refused)))
     }
-
-    /// A frame beyond the limit came; it is not looked into.
-    package func receiveOversized() async { await receiveBinary() }
 
     /// The connection is closed, by whomever.
     package func closed() async {
@@ -108,9 +121,9 @@ package actor SignallingSession {
             } else {
                 phase = .entered(entered)
             }
-            endpoint.observe(.ok)
+            if !request.isResume { endpoint.observe(.ok) }
         } catch {
-            endpoint.observe(error.code)
+            if !request.isResume { endpoint.observe(error.code) }
             answer("auth", request.rpcid, error)
         }
     }

@@ -59,6 +59,9 @@ package enum RequestSignature {
         return key
     }
 
+    /// Whether a signature of the request says anything about its body.
+    package static func covers(_ request: SignableRequest) -> Bool { coversBody(request) }
+
     private static func coversBody(_ request: SignableRequest) -> Bool {
         guard let type = request.contentType, !type.isEmpty, !request.body.isEmpty else { return false }
         return mediaType(type) != "application/octet-stream"

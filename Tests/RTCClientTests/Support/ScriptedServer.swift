@@ -164,6 +164,8 @@ final class Peer: Sendable {
 
     func send(_ notification: Notification) { socket.send(utf8: notification.frame) }
     func send(raw text: String) { socket.send(text: text) }
+    /// As a text, which it need not be.
+    func send(bytes: [UInt8]) { socket.send(utf8: bytes) }
     func answer(_ request: ClientFrame, _ body: some Encodable) {
         socket.send(utf8: SignallingFrame.encode(request.type + "-res", body))
     }

@@ -12,6 +12,7 @@ struct NaiveSessionRoom {
         var lastHeard: Int64
         var isAway = false
         var isAdmin: Bool
+        var wanted: Set<Privilege>
         var privileges: Set<Privilege>
         let hasMedia: Bool
         let isMulticodec: Bool
@@ -160,10 +161,16 @@ extension NaiveSessionRoom {
         let isNew = place(entry.user) == nil
         enter(entry.user)
         guard let place = place(entry.user) else { return }
+        if !isNew, !entry.userData.isEmpty, entry.userData != users[place].data {
+            // Shown anew: whoever had its tracks has them no more.
+            let shown = tracks(of: entry.user).map(\.info.trackID)
+            for other in users.map(\.name) { change(other) { $0.subscriptions.subtract(shown) } }
+        }
         if isNew || !entry.userData.isEmpty { users[place].data = entry.userData }
         users[place].session = Session(
             link: link, token: token, lastHeard: now, isAdmin: entry.permission == .admin,
-            privileges: entry.privileges.intersection(users[place].granted), hasMedia: entry.profile != nil,
+            wanted: entry.privileges, privileges: entry.privileges.intersection(users[place].granted),
+            hasMedia: entry.profile != nil,
             isMulticodec: entry.isMulticodec)
     }
 

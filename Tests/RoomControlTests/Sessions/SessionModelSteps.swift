@@ -267,6 +267,7 @@ extension SessionModelRun {
                 }) != nil
         else { return }
         model.change(user) {
+            $0.wanted = wanted
             $0.privileges = wanted
             if !wanted.contains(.subscribe) { $0.subscriptions = [] }
         }
@@ -287,9 +288,8 @@ extension SessionModelRun {
         if !found { note("permissions of \(user)") }
         if let permission { model.change(user) { $0.isAdmin = permission == .admin } }
         guard let granted else { return }
-        let returned = granted.subtracting(model.users[place].granted)
         model.users[place].granted = granted
-        model.change(user) { $0.privileges = $0.privileges.union(returned).intersection(granted) }
+        model.change(user) { $0.privileges = $0.wanted.intersection(granted) }
         if !granted.contains(.publish) {
             model.remove { $0.leg == nil && $0.info.playerID == user }
             model.change(user) { $0.publishing = nil }

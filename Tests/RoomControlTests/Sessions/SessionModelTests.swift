@@ -39,6 +39,8 @@ struct SessionModelKit {
         var limits = RoomLimits()
         limits.tracksPerUser = 5
         limits.messagesPerSecond = seed % 2 == 0 ? 1 : 50
+        // The model does not count changes; SignallingInputTests does.
+        limits.changesPerSecond = 1_000_000
         limits.bansPerRoom = 2
         limits.messageBytes = 64
         limits.tagBytes = 32
