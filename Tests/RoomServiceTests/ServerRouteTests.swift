@@ -151,4 +151,23 @@ import WebTransport
         #expect(node.plane.model().tracks.count == 2)
         #expect(node.plane.violations.isEmpty)
     }
+
+    /// What no signature covers is nobody's word: whoever saw the request could have put another body in.
+    @Test(arguments: [nil, "application/octet-stream"])
+    func bodiesThatTheSignatureDoesNotCover(type: String?) async throws {
+        let node = ServiceFixture()
+        let headers: HTTPFields = type.map { ["Content-Type": $0] } ?? [:]
+        let answer = await node.server(
+            "POST", "/v3/apps/demo/createroom", headers: headers,
+            tamper: { $0.body = Array(#"{"roomName":"slipped-in"}"#.utf8) })
+        #expect(answer.status == 415, "\(answer.text)")
+        #expect(await node.server("GET", "/v3/apps/demo/rooms").text.contains("slipped-in") == false)
+    }
+
+    /// A back end's empty variable must not hit another resource.
+    @Test(arguments: ["/v3/apps/demo//", "/v3/apps/demo/rooms//users", "//v3/apps/demo/rooms"])
+    func pathsWithAnEmptyComponent(target: String) async throws {
+        let node = ServiceFixture()
+        for method in ["GET", "DELETE"] { #expect(await node.server(method, target).status == 404) }
+    }
 }
