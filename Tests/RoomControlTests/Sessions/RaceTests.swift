@@ -183,6 +183,21 @@ import Testing
         }
     }
 
+    @Test func `a join while the node stops does not outlive it`() async throws {
+        for round in 0..<Self.rounds {
+            let kit = SignallingKit(seed: UInt64(round))
+            let connection = await kit.connect()
+            let token = try await kit.accessToken("user")
+            await together(
+                {
+                    kit.admission.stop()
+                    await kit.directory.closeAll()
+                }, { await connection.send("auth", AuthRequest(token: token, rpcid: "1")) })
+            #expect(await kit.directory.roomCount == 0)
+            #expect(connection.auth?.code == .serverUnavailable || connection.disconnectCode == .roomClosed)
+        }
+    }
+
     @Test func `a kick while resuming ends the session`() async throws {
         for round in 0..<Self.rounds {
             let kit = SignallingKit(seed: UInt64(round))
