@@ -83,6 +83,7 @@ struct ConfigurationLoaderTests {
               message: 100B
               messagesPerSecond: 7
               requestsPerSecond: 8
+              changesPerSecond: 14
               tracksPerUser: 9
               usersPerRoom: 10
               rooms: 11
@@ -121,7 +122,9 @@ struct ConfigurationLoaderTests {
         #expect(c.admin.accessKey == "k2" && c.operatorKey == "k2")
         #expect(!c.log.rooms)
         #expect(c.limits.connections == 6 && c.limits.signallingFrame == 32 << 10 && c.limits.message == 100)
-        #expect(c.limits.messagesPerSecond == 7 && c.limits.requestsPerSecond == 8 && c.limits.tracksPerUser == 9)
+        #expect(
+            c.limits.messagesPerSecond == 7 && c.limits.requestsPerSecond == 8 && c.limits.changesPerSecond == 14
+                && c.limits.tracksPerUser == 9)
         #expect(c.limits.usersPerRoom == 10 && c.limits.rooms == 11 && c.limits.users == 12)
         #expect(c.limits.appsPerKey == 13)
         #expect(c.apps.map(\.id) == ["one", "two"])

@@ -137,6 +137,9 @@ extension ConfigurationKey where Root == NodeConfiguration {
                 "limits.requestsPerSecond", "N", "messages of any type on one WebSocket; twice as many at once",
                 \.limits.requestsPerSecond, .count(1...100_000, of: "messages")),
             .init(
+                "limits.changesPerSecond", "N", "times one user publishes, unpublishes or mutes; twice as many at once",
+                \.limits.changesPerSecond, .count(1...100_000, of: "changes")),
+            .init(
                 "limits.tracksPerUser", "N", "tracks that one user publishes at one time", \.limits.tracksPerUser,
                 .count(1...1024, of: "tracks")),
             .init(

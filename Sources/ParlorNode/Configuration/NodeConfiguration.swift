@@ -131,6 +131,8 @@ package struct NodeConfiguration: Sendable, Equatable {
         package var messagesPerSecond = 50
         /// Frames on one signalling connection.
         package var requestsPerSecond = 200
+        /// How often one user publishes, unpublishes or mutes: all others are told.
+        package var changesPerSecond = 50
         /// Tracks that one user publishes at one time.
         package var tracksPerUser = 32
         /// Users of one room, whatever its app allows.

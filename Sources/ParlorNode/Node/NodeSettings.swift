@@ -9,6 +9,7 @@ extension RoomLimits {
         messageBytes = limits.message
         messagesPerSecond = limits.messagesPerSecond
         framesPerSecond = limits.requestsPerSecond
+        changesPerSecond = limits.changesPerSecond
         tracksPerUser = limits.tracksPerUser
         usersPerRoom = limits.usersPerRoom
         rooms = limits.rooms

@@ -117,12 +117,6 @@ package actor Room {
         return state.users
     }
 
-    /// Everybody with tracks and subscriptions, in order of arrival.
-    package func details() async -> [MemberDetails] {
-        await settle()
-        return state.details
-    }
-
     /// How a kick went.
     package enum KickOutcome: Hashable, Sendable {
         /// Not one more packet of or to the user is sent.

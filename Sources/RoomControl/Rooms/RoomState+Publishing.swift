@@ -67,9 +67,8 @@ extension RoomState {
         _ user: String, link: LinkID, id: String, now: MediaTime, effects: inout [RoomEffect]
     ) throws(Refused) {
         settle(now, effects: &effects)
-        guard try session(of: user, link: link).publishing?.id == id else {
-            throw Refused(.publishConnectionGone, "there is no publishing connection \(RoomState.quoted(id))")
-        }
+        try RoomState.check(
+            id, is: session(of: user, link: link).publishing?.id, .publishConnectionGone, "publishing")
         closePublishing(of: user, effects: &effects)
     }
 
@@ -78,9 +77,8 @@ extension RoomState {
         _ user: String, link: LinkID, id: String, now: MediaTime, effects: inout [RoomEffect]
     ) throws(Refused) -> ConnectionGrant {
         settle(now, effects: &effects)
-        guard try session(of: user, link: link).publishing?.id == id else {
-            throw Refused(.publishConnectionGone, "there is no publishing connection \(RoomState.quoted(id))")
-        }
+        try RoomState.check(
+            id, is: session(of: user, link: link).publishing?.id, .publishConnectionGone, "publishing")
         let credentials = ICECredentials(using: &random)
         members[user]?.session?.publishing?.credentials = credentials
         return ConnectionGrant(id: id, credentials: credentials)
@@ -193,6 +191,11 @@ extension RoomState {
         unpublish({ $0.user == user && $0.carrier == .session }, hungry: &hungry, effects: &effects)
         members[user]?.session?.publishing = nil
         for leg in sorted(hungry) { feed(leg, effects: &effects) }
+    }
+
+    /// That the connection which a client names is the one that its session has.
+    static func check(_ id: String, is current: String?, _ code: ResultCode, _ word: String) throws(Refused) {
+        guard id == current else { throw Refused(code, "there is no \(word) connection \(RoomState.quoted(id))") }
     }
 
     mutating func newConnectionID() -> String { Base64URL.encode(random.bytes(12), padded: false) }

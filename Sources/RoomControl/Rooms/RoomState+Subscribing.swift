@@ -48,9 +48,8 @@ extension RoomState {
         _ user: String, link: LinkID, id: String, now: MediaTime, effects: inout [RoomEffect]
     ) throws(Refused) {
         settle(now, effects: &effects)
-        guard try session(of: user, link: link).subscribing?.id == id else {
-            throw Refused(.subscribeConnectionGone, "there is no subscribing connection \(RoomState.quoted(id))")
-        }
+        try RoomState.check(
+            id, is: session(of: user, link: link).subscribing?.id, .subscribeConnectionGone, "subscribing")
         members[user]?.session?.subscribing = nil
     }
 
@@ -59,9 +58,8 @@ extension RoomState {
         _ user: String, link: LinkID, id: String, now: MediaTime, effects: inout [RoomEffect]
     ) throws(Refused) -> ConnectionGrant {
         settle(now, effects: &effects)
-        guard try session(of: user, link: link).subscribing?.id == id else {
-            throw Refused(.subscribeConnectionGone, "there is no subscribing connection \(RoomState.quoted(id))")
-        }
+        try RoomState.check(
+            id, is: session(of: user, link: link).subscribing?.id, .subscribeConnectionGone, "subscribing")
         let credentials = ICECredentials(using: &random)
         members[user]?.session?.subscribing?.credentials = credentials
         return ConnectionGrant(id: id, credentials: credentials)

@@ -194,3 +194,8 @@ final class SignallingConnection: Sendable {
 
     private struct TracksOfAnswer: Decodable { var tracks: [PublishedTrackResult]? }
 }
+
+extension Room {
+    /// What the server API tells of everybody.
+    func details() async -> [MemberDetails] { await overview().users.map(\.member) }
+}
