@@ -103,11 +103,6 @@ extension ClientMessage {
         "start-media-relay", "update-media-relay", "stop-media-relay",
     ]
 
-    /// Types that the vendor's clients send without waiting for an answer.
-    public static let oneWayTypes: Set<String> = [
-        "pong", "disconnect", "mute-tracks", "set-sub-profile", "send-message", "send-qos-message", "stop-merge",
-    ]
-
     /// Reads a frame.
     ///
     /// - Throws: `MalformedMessage` with 10053: no frame, no JSON object, a field that is missing or of another type,

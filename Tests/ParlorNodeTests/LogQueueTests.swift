@@ -39,10 +39,16 @@ struct LogQueueTests {
     /// Nor the end of the node.
     @Test(.timeLimit(.minutes(1))) func aFlushGivesUp() async {
         let goOn = DispatchSemaphore(value: 0)
-        let log = LogQueue { _ in goOn.wait() }
-        log.post("never read")
+        let lines = Lines()
+        let log = LogQueue { line in
+            goOn.wait()
+            lines.add(line)
+        }
+        log.post("not read for long")
         await log.flush(within: .milliseconds(10))
+        #expect(lines.all.isEmpty, "the flush gave up")
         goOn.signal()
         await log.flush(within: .seconds(30))
+        #expect(lines.all == ["not read for long"], "the flush waited")
     }
 }

@@ -15,7 +15,6 @@ package struct SyntheticPublisher: ClientSession {
     private var lines: [Line]
     private var isSending = true
     private var wakeUp: MediaTime
-    package private(set) var framesSent: UInt64 = 0
     /// Since the first packet.
     package private(set) var firstSent: MediaTime?
 
@@ -88,7 +87,6 @@ package struct SyntheticPublisher: ClientSession {
                 payload.bytes, stream: index, timestamp: frame.timestamp, marker: payload.marker, now: scene.now,
                 into: &scene.outbox)
         }
-        framesSent &+= 1
         if firstSent == nil { firstSent = scene.now }
         return frame.payloads.count
     }

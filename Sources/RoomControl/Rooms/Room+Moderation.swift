@@ -25,7 +25,7 @@ extension Room {
     package func mute(track: String, _ isMuted: Bool) async -> ChangeOutcome<TrackDetails> {
         var effects: [RoomEffect] = []
         let isThere = state.muteByServer(track, isMuted, now: environment.clock.now(), effects: &effects)
-        let changed = isThere ? state.details.lazy.flatMap(\.tracks).first { $0.info.trackID == track } : nil
+        let changed = isThere ? state.details(ofTrack: track) : nil
         return await finish(changed, effects)
     }
 
@@ -42,10 +42,10 @@ extension Room {
             throw Refused(
                 .invalidParameter, "permission is of users who are in by signalling; \(user) has legs alone")
         }
-        var changed = state.details.first { $0.user == user }
+        var changed = state.details(of: user)
         let isThere = state.setPermissions(
             of: user, permission: permission, granted: granted, now: now, effects: &effects)
-        if isThere, let present = state.details.first(where: { $0.user == user }) {
+        if isThere, let present = state.details(of: user) {
             changed = present
         } else {
             // With the last leg that it may have no more the user is gone.

@@ -132,24 +132,31 @@ package struct TrackDetails: Sendable {
 
 extension RoomState {
     /// Everybody, in order of arrival.
-    package var details: [MemberDetails] {
-        members.values.sorted { $0.order < $1.order }.map { member in
-            var subscriptions = member.session?.subscribing.map { Array($0.subscriptions.keys) } ?? []
-            if let leg = member.receiving.flatMap({ legs[$0] }) {
-                let feeds = Set(leg.lines.compactMap { $0.feed?.track })
-                subscriptions += tracks.filter { feeds.contains($0.id) }.map(\.publicID)
-            }
-            return MemberDetails(
-                user: member.user, userData: member.userData, since: member.since,
-                permission: member.session?.permission,
-                privileges: (member.session?.privileges ?? member.granted).sorted { $0.rawValue < $1.rawValue },
-                hasSession: member.session != nil, isReconnecting: member.session?.isReconnecting ?? false,
-                legs: (member.sending == nil ? [] : [.sending]) + (member.receiving == nil ? [] : [.receiving]),
-                tracks: tracks.filter { $0.user == member.user }.map {
-                    TrackDetails(
-                        info: $0.info, codec: $0.codec, isMutedByServer: $0.isMutedByServer, isFromLeg: $0.leg != nil)
-                },
-                subscriptions: Set(subscriptions).sorted())
+    package var details: [MemberDetails] { members.values.sorted { $0.order < $1.order }.map(details) }
+
+    func details(of user: String) -> MemberDetails? { members[user].map(details) }
+
+    func details(ofTrack id: String) -> TrackDetails? { tracks.first { $0.publicID == id }.map(\.details) }
+
+    private func details(_ member: Member) -> MemberDetails {
+        var subscriptions = member.session?.subscribing.map { Array($0.subscriptions.keys) } ?? []
+        if let leg = member.receiving.flatMap({ legs[$0] }) {
+            let feeds = Set(leg.lines.compactMap { $0.feed?.track })
+            subscriptions += tracks.filter { feeds.contains($0.id) }.map(\.publicID)
         }
+        return MemberDetails(
+            user: member.user, userData: member.userData, since: member.since,
+            permission: member.session?.permission,
+            privileges: (member.session?.privileges ?? member.granted).sorted { $0.rawValue < $1.rawValue },
+            hasSession: member.session != nil, isReconnecting: member.session?.isReconnecting ?? false,
+            legs: (member.sending == nil ? [] : [.sending]) + (member.receiving == nil ? [] : [.receiving]),
+            tracks: tracks.filter { $0.user == member.user }.map(\.details),
+            subscriptions: Set(subscriptions).sorted())
+    }
+}
+
+extension RoomState.Track {
+    fileprivate var details: TrackDetails {
+        TrackDetails(info: info, codec: codec, isMutedByServer: isMutedByServer, isFromLeg: leg != nil)
     }
 }
