@@ -183,6 +183,27 @@ import Testing
         }
     }
 
+    @Test func `a join while its app is deleted does not outlive it`() async throws {
+        for round in 0..<Self.rounds {
+            let kit = SignallingKit(seed: UInt64(round))
+            var random = RandomSource.seeded(UInt64(round))
+            let app = try kit.apps.create(
+                AppChanges(), ownedBy: SignallingKit.key, unixTime: 0, random: &random
+            ).id
+            let connection = await kit.connect()
+            let token = try await kit.accessToken("user", app: app)
+            await together(
+                {
+                    // As the server API does it.
+                    try? kit.apps.delete(app, ownedBy: SignallingKit.key)
+                    await kit.directory.closeAll(app: app, .deleted, "the app was deleted")
+                }, { await connection.send("auth", AuthRequest(token: token, rpcid: "1")) })
+            #expect(kit.apps.app(app) == nil)
+            #expect(await kit.directory.roomCount == 0)
+            #expect(connection.auth?.code == .tokenInvalid || connection.disconnectCode == .roomClosed)
+        }
+    }
+
     @Test func `a join while the node stops does not outlive it`() async throws {
         for round in 0..<Self.rounds {
             let kit = SignallingKit(seed: UInt64(round))

@@ -16,6 +16,7 @@ struct SignallingKit: Sendable {
     let admission = Admission()
     let environment: RoomEnvironment
     let directory: RoomDirectory
+    let apps: AppDirectory
     let endpoint: SignallingEndpoint
     let notices = Notices()
 
@@ -33,11 +34,10 @@ struct SignallingKit: Sendable {
                 fingerprint: "AB:CD", announced: [TransportAddress(ipv4: 0x7F00_0001, port: 0)], firstPort: 7000),
             observe: { [notices] key, _, notice in notices.add(key, notice) })
         directory = RoomDirectory(environment: environment)
+        apps = AppDirectory(
+            apps: [App(id: "a", accessKey: "k", settings: settings), App(id: "b", accessKey: "k")], keys: [Self.key])
         endpoint = SignallingEndpoint(
-            apps: AppDirectory(
-                apps: [App(id: "a", accessKey: "k", settings: settings), App(id: "b", accessKey: "k")],
-                keys: [Self.key]),
-            directory: directory, environment: environment, admission: admission)
+            apps: apps, directory: directory, environment: environment, admission: admission)
     }
 
     /// What a back end gives its user.
