@@ -18,9 +18,17 @@ extension EndToEnd {
                     "play", "r", "me", ["--port", "\(first)", "--record", "r.mkv"] + options)
                 let player = try node.start(playing.command, name: "player")
                 // Six seconds of sound: enough for a slow start of the player, two seconds to the next key frame, and some.
-                try await until("the player records", standing: publisher.lastWords + player.lastWords) {
-                    let packets = try await node.state(of: playing.target)?.packets("audio") ?? 0
-                    return packets >= 300 && node.scratch.size("r.mkv") > 20_000
+                var (sound, pictures, written) = (0, 0, 0)
+                try await until(
+                    "the player records",
+                    standing:
+                        "sent to it: \(sound) packets of sound, \(pictures) of pictures; recorded: \(written) bytes. "
+                        + publisher.lastWords + player.lastWords
+                ) {
+                    let state = try await node.state(of: playing.target)
+                    (sound, pictures) = (state?.packets("audio") ?? 0, state?.packets("video") ?? 0)
+                    written = node.scratch.size("r.mkv")
+                    return sound >= 300 && written > 20_000
                 }
                 player.interrupt()
                 _ = try await player.exit()
