@@ -2,52 +2,40 @@ import FoundationEssentials
 import MediaWire
 package import RoomControl
 
-/// An app as the server API gives it: the vendor's fields, and ours.
+/// An app as the server API gives it: what it is, and the settings of its rooms, in one object.
 struct AppBody: Encodable {
-    var appId: String
-    var title: String
-    var hub: String
-    /// 0: no limit.
-    var maxUsers: Int
-    var noAutoKickUser: Bool
-    var noAutoCreateRoom: Bool
-    var noAutoCloseRoom: Bool
-    // Times in seconds.
-    var autoCloseTtl: Double
-    var noEnterTtl: Double
-    var userTimeout: Double
-    var videoCodec: String
-    var mergePublishRtmp: JSONValue?
-    /// The secret beside it is never given out.
-    var eventCbUrl: String?
-    var eventCbVersion: Int64?
-    /// api, or configuration: then it is read-only.
-    var source: String
-    // RFC 3339; apps of the configuration have none.
-    var createdAt: String?
-    var updatedAt: String?
+    private struct Description: Encodable {
+        var appId: String
+        var title: String
+        var hub: String
+        var mergePublishRtmp: JSONValue?
+        /// The secret beside it is never given out.
+        var eventCbUrl: String?
+        var eventCbVersion: Int64?
+        /// api, or configuration: then it is read-only.
+        var source: String
+        // RFC 3339; apps of the configuration have none.
+        var createdAt: String?
+        var updatedAt: String?
+    }
+
+    private var description: Description
+    private var settings: SettingsBody
 
     init(_ app: App) {
-        let (settings, details) = (app.settings, app.details)
-        appId = app.id
-        title = details.title
-        hub = details.hub
-        maxUsers = settings.maxUsers
-        noAutoKickUser = settings.noAutoKickUser
-        noAutoCreateRoom = settings.noAutoCreateRoom
-        noAutoCloseRoom = settings.noAutoCloseRoom
-        autoCloseTtl = settings.autoCloseTtl.seconds
-        noEnterTtl = settings.noEnterTtl.seconds
-        userTimeout = settings.userTimeout.seconds
-        videoCodec = settings.videoCodec.name
-        mergePublishRtmp = details.mergePublishRtmp
-        if !details.eventCbUrl.isEmpty {
-            eventCbUrl = details.eventCbUrl
-            eventCbVersion = details.eventCbVersion
-        }
-        source = app.origin.rawValue
-        createdAt = details.createdAt.map(Self.time)
-        updatedAt = details.updatedAt.map(Self.time)
+        let details = app.details
+        let hasCallbacks = !details.eventCbUrl.isEmpty
+        description = Description(
+            appId: app.id, title: details.title, hub: details.hub, mergePublishRtmp: details.mergePublishRtmp,
+            eventCbUrl: hasCallbacks ? details.eventCbUrl : nil,
+            eventCbVersion: hasCallbacks ? details.eventCbVersion : nil, source: app.origin.rawValue,
+            createdAt: details.createdAt.map(Self.time), updatedAt: details.updatedAt.map(Self.time))
+        settings = SettingsBody(app.settings)
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        try description.encode(to: encoder)
+        try settings.encode(to: encoder)
     }
 
     private static func time(_ unixSeconds: Int64) -> String {

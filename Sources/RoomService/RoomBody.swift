@@ -5,30 +5,6 @@ import RoomProtocol
 
 /// A room with everybody in it, as the server API gives it.
 struct RoomBody: Encodable {
-    struct Settings: Encodable {
-        /// 0: no limit.
-        var maxUsers: Int
-        var noAutoKickUser: Bool
-        var noAutoCreateRoom: Bool
-        var noAutoCloseRoom: Bool
-        // Times in seconds.
-        var autoCloseTtl: Double
-        var noEnterTtl: Double
-        var userTimeout: Double
-        var videoCodec: String
-
-        init(_ settings: AppSettings) {
-            maxUsers = settings.maxUsers
-            noAutoKickUser = settings.noAutoKickUser
-            noAutoCreateRoom = settings.noAutoCreateRoom
-            noAutoCloseRoom = settings.noAutoCloseRoom
-            autoCloseTtl = settings.autoCloseTtl.seconds
-            noEnterTtl = settings.noEnterTtl.seconds
-            userTimeout = settings.userTimeout.seconds
-            videoCodec = settings.videoCodec.name
-        }
-    }
-
     struct Track: Encodable {
         var trackId: String
         /// audio or video.
@@ -96,7 +72,7 @@ struct RoomBody: Encodable {
     var createdBy: String
     var since: String
     var sinceMs: Int64
-    var settings: Settings
+    var settings: SettingsBody
     var users: [User]
 
     init(_ room: RoomDetails, sessionPrefix: String) {
@@ -106,7 +82,7 @@ struct RoomBody: Encodable {
         createdBy = room.isServerMade ? "server" : "join"
         since = Timestamp.text(milliseconds: room.startedAt)
         sinceMs = room.startedAt
-        settings = Settings(room.settings)
+        settings = SettingsBody(room.settings)
         users = room.users.map(User.init)
     }
 }
