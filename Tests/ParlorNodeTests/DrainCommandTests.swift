@@ -68,6 +68,29 @@ struct DrainCommandTests {
         #expect(outcome.output.hasSuffix("the node is gone\n"), "\(outcome.output)")
     }
 
+    /// A network that fails for a moment is not the node's end.
+    @Test func onlyWhatTheNodeItselfRefusesSaysThatItIsGone() async throws {
+        let client = try HTTPClient()
+        let refused = await #expect(throws: WebTransportError.self) {
+            try await client.request("GET", "http://127.0.0.1:\(try FreePorts.tcp())/")
+        }
+        #expect(refused?.saysPeerIsGone == true, "\(String(describing: refused))")
+        #expect(WebTransportError(.closed, "").saysPeerIsGone)
+
+        // The broadcast address: the system refuses to connect to it, and sends nothing.
+        let unreachable = await #expect(throws: WebTransportError.self) {
+            try await client.request("GET", "http://255.255.255.255:1/")
+        }
+        #expect(unreachable?.kind == .connect && unreachable?.code != 0)
+        #expect(unreachable?.saysPeerIsGone == false, "\(String(describing: unreachable))")
+        for code in [ENETUNREACH, EHOSTUNREACH, ETIMEDOUT, EADDRNOTAVAIL, EMFILE] {
+            #expect(!WebTransportError(.connect, code: code, "").saysPeerIsGone)
+        }
+        for kind in [WebTransportError.Kind.timeout, .resolve, .tls, .cancelled, .protocolViolation, .tooLarge] {
+            #expect(!WebTransportError(kind, code: ECONNREFUSED, "").saysPeerIsGone)
+        }
+    }
+
     @Test(.timeLimit(.minutes(1))) func somebodyElseUndoesIt() async throws {
         let (node, url, _) = try start()
         #expect(try await CommandRunner.run(["sdp", "publish", "--room", "r", "--user", "u"] + url).code == 0)

@@ -1,6 +1,7 @@
 import FoundationEssentials
+import Glibc
 import RoomControl
-import WebTransport
+package import WebTransport
 
 /// A running node as the client commands reach it: signed requests, and errors in words.
 struct NodeClient: Sendable {
@@ -56,7 +57,7 @@ struct NodeClient: Sendable {
                 ? "(--insecure accepts any certificate)" : "(is the node running? see --url)"
             throw NoAnswer(
                 description: "no answer from \(identity.url): \(error) \(hint)",
-                isGone: error.kind == .connect || error.kind == .closed)
+                isGone: error.saysPeerIsGone)
         }
     }
 
@@ -76,4 +77,10 @@ struct NodeClient: Sendable {
         let host = url.host.contains(":") ? "[\(url.host)]" : url.host
         return url.port == (url.isTLS ? 443 : 80) ? host : "\(host):\(url.port)"
     }
+}
+
+extension WebTransportError {
+    /// The peer was reached, and is not there: nobody listens at its port, or the connection was closed without an answer.
+    /// A network that fails on the way (ENETUNREACH, ETIMEDOUT and the like) says nothing about the peer.
+    package var saysPeerIsGone: Bool { kind == .closed || (kind == .connect && code == ECONNREFUSED) }
 }
