@@ -21,7 +21,7 @@ package enum Program {
     /// Called once, on the main thread, before any other thread exists. Returns the exit code.
     package static func run(_ arguments: [String]) -> Int32 {
         ProcessSignals.block()
-        let stop = StopRequest()
+        let stop = StopRequest(onRequest: ProcessSignals.wakeMain)
         let result = SharedResult()
         let environment = ProcessInfo.processInfo.environment
         Task.detached {
@@ -44,6 +44,9 @@ package enum Program {
             case .hangup:
                 guard stop.isListening else { return 128 + SIGHUP }
                 Console().note("\(name): SIGHUP: a running node does not read its configuration again; restart it")
+            case .woken where stop.isRequested:
+                // By the command itself, such as at the deadline of a drain: it has no more time than after a signal.
+                return waitForOrderlyEnd(of: result)
             case .woken, .timedOut: continue
             }
         }
@@ -56,7 +59,9 @@ package enum Program {
             switch ProcessSignals.wait(
                 milliseconds: Int(left.seconds) * 1000 + Int(left.attoseconds / 1_000_000_000_000_000))
             {
-            case .woken: return result.value ?? ExitCode.failure
+            case .woken:
+                // By its end, or still by the request.
+                if let code = result.value { return code }
             case .stop(let again): return 128 + again
             case .hangup: continue
             case .timedOut:

@@ -23,18 +23,21 @@ import Testing
         let process = Process()
         private let output = Pipe()
 
-        init(_ arguments: [String]) throws {
+        /// - Parameter console: where standard output goes, if not to where the errors go.
+        init(_ arguments: [String], console: FileHandle? = nil) throws {
             process.executableURL = try ServeProcessTests.builtProgram()
             process.arguments = arguments
             process.environment = ["SWIFT_BACKTRACE": "enable=no"]
+            // Of a pipe, unlike of a handle, this side is closed here once the process has it.
             process.standardOutput = output
+            if let console { process.standardOutput = console }
             process.standardError = output
             try process.run()
         }
 
         /// Reads until the line, or the end of the output, or the deadline.
-        func read(until line: String?) -> String {
-            let descriptor = output.fileHandleForReading.fileDescriptor
+        func read(until line: String?, from console: Pipe? = nil) -> String {
+            let descriptor = (console ?? output).fileHandleForReading.fileDescriptor
             let deadline = ContinuousClock.now + .seconds(20)
             var bytes: [UInt8] = []
             var chunk = [UInt8](repeating: 0, count: 4096)
@@ -107,6 +110,31 @@ import Testing
         try #require(running.read(until: nil) == "parlor: the drain's deadline has come\nstopping\n")
         running.process.waitUntilExit()
         #expect(running.process.terminationReason == .exit && running.process.terminationStatus == 0)
+    }
+
+    /// Also when the stop hangs, here at a full pipe that nobody reads, it is cut off after 2 s.
+    @Test func theDeadlineOfADrainEndsAProcessThatHangs() async throws {
+        let console = Pipe()
+        let flags = try flags()
+        let running = try Running(["serve", "--dev"] + flags, console: console.fileHandleForWriting)
+        let said = running.read(until: "ready", from: console)
+        try #require(said.hasSuffix("\nready\n"), "got \(said)")
+        let writing = console.fileHandleForWriting.fileDescriptor
+        let usual = fcntl(writing, F_GETFL)
+        _ = fcntl(writing, F_SETFL, usual | O_NONBLOCK)
+        let block = [UInt8](repeating: UInt8(ascii: "."), count: 4096)
+        while Glibc.write(writing, block, block.count) > 0 {}
+        // The flag is the process's, too.
+        _ = fcntl(writing, F_SETFL, usual)
+        let drain = try await CommandRunner.run(
+            "drain", "--deadline", "100ms", "--no-wait", "--url", "http://\(flags[1])")
+        #expect(drain.code == 0, "\(drain.errors)")
+        let text = running.read(until: nil)
+        try #require(
+            text.hasSuffix("parlor: the drain's deadline has come\nparlor: not stopped in order within 2 s; cut off\n"),
+            "got \(text)")
+        running.process.waitUntilExit()
+        #expect(running.process.terminationReason == .exit && running.process.terminationStatus == 1)
     }
 
     @Test func aBadFileStopsTheStart() throws {
