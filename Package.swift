@@ -194,7 +194,9 @@ let package = Package(
             dependencies: ["ClientEngine", "MediaTransport", "MediaContract", "MediaWire"], swiftSettings: language),
         .testTarget(
             name: "MediaLoadTests",
-            dependencies: ["MediaLoad", "RoomProtocol", "ClientEngine", "MediaCodecs", "MediaContract", "MediaWire"],
+            dependencies: [
+                "MediaLoad", "RoomProtocol", "WebTransport", "ClientEngine", "MediaCodecs", "MediaContract", "MediaWire",
+            ],
             swiftSettings: language),
         .testTarget(name: "MediaCodecsTests", dependencies: ["MediaCodecs", "MediaWire"], swiftSettings: language),
         .testTarget(

@@ -4,8 +4,6 @@ import RoomProtocol
 // Quiet points: nothing is under way, everything has arrived, and then everything must fit.
 
 extension ChurnRoom {
-    /// What is under way on this machine takes milliseconds; a node that is short of processor some seconds.
-    private static let patience = 30
     /// For what the node finds out by itself; shorter than what it waits before it gives users up.
     private static let lossPatience = 10
 
@@ -34,6 +32,8 @@ extension ChurnRoom {
 
     /// First each user's frames are taken: each gets an answer. Then one user's message to all has to arrive: what the
     /// node told before has arrived, too. Last, what the node finds out by itself: sockets that are gone.
+    ///
+    /// - Returns: false when it did not come to rest: then nothing can be said of what is under way.
     private func becomeQuiet(_ connected: [Int]) async -> Bool {
         await withDiscardingTaskGroup { group in
             for index in connected { group.addTask { await self.flush(index) } }
@@ -42,10 +42,13 @@ extension ChurnRoom {
         guard let speaker = still.randomElement(using: &random) else { return true }
         if let barrier = send(speaker, to: []) {
             let others = still.filter { $0 != speaker }
-            let arrived = await wait(ChurnRoom.patience) {
+            let arrived = await wait(common.scenario.patience) {
                 others.allSatisfy { self.clients[$0].phase != .connected || self.has($0, received: barrier) }
             }
-            if !arrived { fault(.notQuiet, "the message to everybody did not arrive everywhere") }
+            guard arrived else {
+                fault(.notQuiet, "the message to everybody did not arrive everywhere")
+                return false
+            }
         }
         noteTheVanishing()
         _ = await wait(ChurnRoom.lossPatience) { self.lossesAreKnown }

@@ -206,9 +206,19 @@ extension ChurnRoom {
         let name = clients[index].name
         clients[index].phase = .leaving
         try? connection.send("disconnect", EmptyBody())
+        let patience = common.scenario.patience
+        let limit = Task {
+            try await Task.sleep(for: .seconds(patience))
+            // Ends the reader.
+            connection.abort()
+        }
         await clients[index].reader?.value
+        limit.cancel()
         let end = connection.end
         switch end {
+        case .aborted?:
+            fault(.connectionLost, "\(name), leaving: the node did not close within \(patience) s")
+            truth.users[name]?.presence = .vanishing
         case .closed(1000, _)?, .closed(1005, _)?: truth.users[name] = nil
         // A pong to a socket that the node had closed: whether after the leave, nobody can tell.
         case .closed(1006, _)?: truth.users[name]?.presence = .vanishing

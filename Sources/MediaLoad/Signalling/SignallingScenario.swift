@@ -82,6 +82,9 @@ package struct SignallingScenario: Sendable, Equatable {
     /// Seconds from one quiet point of a room to the next.
     package var check = 15
     package var seed: UInt64 = 0
+    /// Seconds until what must come counts as missing. What is under way on this machine takes milliseconds; a node that is short of
+    /// processor some seconds.
+    package var patience = 30
     package var processID: Int32?
 
     /// Idle users in one room.
