@@ -25,10 +25,12 @@ public:
     Socket &socket() { return socket_; }
     SSL *native() { return ssl_.get(); }
 
-    /// The handler gets an error_code.
+    /// The handler gets an error_code, also where there was no memory for a session.
     template <class Handler>
     void async_handshake(bool is_server, Handler &&handler) {
-        if (is_server) {
+        if (ssl_ == nullptr) {
+            // The attempt below finds that, too, and ends.
+        } else if (is_server) {
             SSL_set_accept_state(ssl_.get());
         } else {
             SSL_set_connect_state(ssl_.get());
