@@ -10,6 +10,12 @@ package struct WebURL: Sendable, Equatable {
 
     package var isTLS: Bool { scheme == "https" || scheme == "wss" }
 
+    /// The Host header: with brackets around IPv6, and the port unless it is the scheme's own (RFC 9110, section 7.2).
+    package var hostField: String {
+        let host = host.contains(":") ? "[\(host)]" : host
+        return port == (isTLS ? 443 : 80) ? host : "\(host):\(port)"
+    }
+
     /// - Throws: `.badURL`, also for user information and for bytes that may not stand in a request line.
     package init(_ text: String) throws(WebTransportError) {
         func bad(_ reason: String) -> WebTransportError {

@@ -75,16 +75,19 @@ struct HTTPRequestTests {
     }
 
     @Test(arguments: [
-        ("http://Host.example", "Host.example", 80, "/", false),
-        ("HTTPS://h/a?b=%20", "h", 443, "/a?b=%20", true),
-        ("ws://[::1]:8080?x#y", "::1", 8080, "/?x", false),
-        ("wss://1.2.3.4:1/#", "1.2.3.4", 1, "/", true),
+        ("http://Host.example", "Host.example", 80, "/", false, "Host.example"),
+        ("HTTPS://h/a?b=%20", "h", 443, "/a?b=%20", true, "h"),
+        ("ws://[::1]:8080?x#y", "::1", 8080, "/?x", false, "[::1]:8080"),
+        ("https://[::1]", "::1", 443, "/", true, "[::1]"),
+        ("http://h:443", "h", 443, "/", false, "h:443"),
+        ("wss://1.2.3.4:1/#", "1.2.3.4", 1, "/", true, "1.2.3.4:1"),
     ])
-    func `URLs`(text: String, host: String, port: UInt16, target: String, isTLS: Bool) throws {
+    func `URLs`(text: String, host: String, port: UInt16, target: String, isTLS: Bool, hostField: String) throws {
         let url = try WebURL(text)
         #expect(url.host == host)
         #expect(url.port == port)
         #expect(url.target == target)
         #expect(url.isTLS == isTLS)
+        #expect(url.hostField == hostField)
     }
 }

@@ -35,8 +35,7 @@ package struct NodeAccess: Sendable {
         } else {
             // To the address that was found: a name may have several, and the offers name ours on this way.
             base = "http://\(route.node)"
-            let name = url.host.contains(":") ? "[\(url.host)]" : url.host
-            host = url.port == 80 ? name : "\(name):\(url.port)"
+            host = url.hostField
         }
         do { http = try HTTPClient(threadName: "load-http") } catch { throw LoadFailure("\(error)") }
     }

@@ -14,9 +14,7 @@ struct UserList: Sendable {
         self.url = url
         self.signer = signer
         do {
-            let parts = try WebURL(url)
-            let name = parts.host.contains(":") ? "[\(parts.host)]" : parts.host
-            host = parts.port == (parts.isTLS ? 443 : 80) ? name : "\(name):\(parts.port)"
+            host = try WebURL(url).hostField
         } catch { throw LoadUsageError("--url: \(error)") }
     }
 

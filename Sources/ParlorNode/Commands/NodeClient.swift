@@ -29,7 +29,7 @@ struct NodeClient: Sendable {
     func api(_ method: String, _ path: String, json: String = "") async throws -> HTTPResponse {
         let url: WebURL
         do { url = try WebURL(identity.url + path) } catch { throw UsageError("--url: \(error)") }
-        let host = Self.hostField(url)
+        let host = url.hostField
         let body = Array(json.utf8)
         var request = SignableRequest(method: method, target: url.target, host: host, body: body)
         let date = RequestSignature.basicDate(unixTime: SigningIdentity.now())
@@ -73,9 +73,10 @@ struct NodeClient: Sendable {
         return CommandFailure("the node refused: \(response.status)\(text.isEmpty ? "" : " \(text)")\(code)")
     }
 
-    private static func hostField(_ url: WebURL) -> String {
-        let host = url.host.contains(":") ? "[\(url.host)]" : url.host
-        return url.port == (url.isTLS ? 443 : 80) ? host : "\(host):\(url.port)"
+    /// An answer that cannot be read, as one line that steers no terminal.
+    static func unreadable(_ response: HTTPResponse) -> CommandFailure {
+        CommandFailure(
+            Console.printable("the node's answer is not what the server API should say: \(response.text.prefix(200))"))
     }
 }
 

@@ -42,8 +42,7 @@ struct PlainJoin: Sendable {
         var headers: HTTPFields = ["Authorization": "Bearer \(token)", "Content-Type": "application/sdp"]
         if !url.isTLS {
             base = "http://\(route.node)"
-            let host = url.host.contains(":") ? "[\(url.host)]" : url.host
-            headers["Host"] = url.port == 80 ? host : "\(host):\(url.port)"
+            headers["Host"] = url.hostField
         }
         let query = picks.map { "\($0.name)=\($0.value)" }.joined(separator: "&")
         let path = (purpose == .publish ? "/whip" : "/whep") + (query.isEmpty ? "" : "?" + query)

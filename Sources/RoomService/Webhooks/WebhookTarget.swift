@@ -47,7 +47,7 @@ package struct WebhookRequest: Sendable {
         url = target.url
         body = Array(json)
         let host = address.hostField
-        let date = Self.basicDate(unixTime)
+        let date = RequestSignature.basicDate(unixTime: unixTime)
         let signable = SignableRequest(
             method: "POST", target: address.target, host: host, contentType: Self.contentType,
             qiniuHeaders: [(name: "X-Qiniu-Date", value: date)], body: body)
@@ -58,20 +58,4 @@ package struct WebhookRequest: Sendable {
     }
 
     private static let contentType = "application/json"
-
-    /// `YYYYMMDDTHHMMSSZ`, UTC; the years 1970 to 9999.
-    static func basicDate(_ unixTime: Int64) -> String {
-        let last: Int64 = 253_402_300_799
-        let date = Date(timeIntervalSince1970: Double(min(max(0, unixTime), last)))
-        return date.formatted(
-            Date.ISO8601FormatStyle(dateSeparator: .omitted, timeSeparator: .omitted, timeZone: .gmt))
-    }
-}
-
-extension WebURL {
-    /// The Host header: with brackets around IPv6, and the port unless it is the scheme's own (RFC 9110, section 7.2).
-    fileprivate var hostField: String {
-        let host = host.contains(":") ? "[\(host)]" : host
-        return port == (isTLS ? 443 : 80) ? host : "\(host):\(port)"
-    }
 }
