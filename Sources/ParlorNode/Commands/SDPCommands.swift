@@ -78,12 +78,7 @@ enum SDPCommands {
             }
             var picks: [(name: String, value: String)] = []
             for name in arguments.all("from") { picks.append(("user", try NameArgument.user(name))) }
-            for track in arguments.all("track") {
-                guard !track.isEmpty, track.utf8.allSatisfy(Numbers.isNameByte) else {
-                    throw UsageError("\"\(track)\" is not a track's id")
-                }
-                picks.append(("track", track))
-            }
+            for track in arguments.all("track") { picks.append(("track", try NameArgument.track(track))) }
             var port: UInt16?
             if let text = arguments["port"] {
                 guard let number = Numbers.whole(text), (1...65534).contains(number) else {
