@@ -15,6 +15,19 @@ package struct Console: Sendable {
     /// Whether standard output is a terminal, where a line can be drawn anew.
     package var isTerminal: Bool { isatty(output) == 1 }
 
+    /// A text of others, such as a user's or a server's: nothing in it steers the terminal. U+FFFD stands for what would move the
+    /// cursor, begin a line or turn the direction of writing.
+    package static func printable(_ text: String) -> String {
+        String(
+            String.UnicodeScalarView(
+                text.unicodeScalars.map { scalar in
+                    switch scalar.properties.generalCategory {
+                    case .control, .format, .lineSeparator, .paragraphSeparator: "\u{FFFD}"
+                    default: scalar
+                    }
+                }))
+    }
+
     package func print(_ line: String) { Self.write(line + "\n", to: output) }
     package func write(_ text: String) { Self.write(text, to: output) }
     package func note(_ line: String) { Self.write(line + "\n", to: errors) }

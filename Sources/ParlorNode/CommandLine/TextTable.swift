@@ -1,10 +1,10 @@
-/// Columns under their titles, for terminals.
+/// Columns under their titles, for terminals: no cell steers them.
 package struct TextTable {
     private var rows: [[String]]
 
     package init(_ titles: String...) { rows = [titles] }
 
-    package mutating func add(_ cells: String...) { rows.append(cells) }
+    package mutating func add(_ cells: String...) { rows.append(cells.map(Console.printable)) }
 
     package var text: String {
         let columns = rows.map(\.count).max() ?? 0

@@ -61,7 +61,7 @@ struct NodeClient: Sendable {
         }
     }
 
-    /// What a refusal says, as one line.
+    /// What a refusal says, as one line that steers no terminal.
     static func refusal(_ response: HTTPResponse) -> CommandFailure {
         struct Body: Decodable {
             var error: String?
@@ -70,7 +70,8 @@ struct NodeClient: Sendable {
         let body = try? JSONDecoder().decode(Body.self, from: Data(response.body))
         let text = body?.error ?? response.text.split(separator: "\n").first.map(String.init) ?? ""
         let code = body?.code.map { " (code \($0))" } ?? ""
-        return CommandFailure("the node refused: \(response.status)\(text.isEmpty ? "" : " \(text)")\(code)")
+        return CommandFailure(
+            Console.printable("the node refused: \(response.status)\(text.isEmpty ? "" : " \(text)")\(code)"))
     }
 
     /// An answer that cannot be read, as one line that steers no terminal.

@@ -99,8 +99,7 @@ enum ServerAPICommands {
     static func decode<T: Decodable>(_ type: T.Type, _ response: HTTPResponse) throws -> T {
         guard response.status == 200 else { throw NodeClient.refusal(response) }
         do { return try JSONDecoder().decode(type, from: Data(response.body)) } catch {
-            throw CommandFailure(
-                "the node's answer is not what the server API should say: \(response.text.prefix(200))")
+            throw NodeClient.unreadable(response)
         }
     }
 

@@ -133,7 +133,8 @@ final class WebhookReceiver: Sendable {
             "signature \(signature.map { "WRONG: \($0)" } ?? "ok")",
             status == 200 ? "" : "answered \(status)",
         ]
-        return printable(words.filter { !$0.isEmpty }.joined(separator: "  "))
+        // Whoever sends chooses the words.
+        return Console.printable(words.filter { !$0.isEmpty }.joined(separator: "  "))
     }
 
     /// Of the day, UTC.
@@ -146,18 +147,6 @@ final class WebhookReceiver: Sendable {
         let (hours, minutes) = (ofDay / 3_600_000, ofDay / 60_000 % 60)
         let (seconds, rest) = (ofDay / 1000 % 60, ofDay % 1000)
         return "\(digits(hours, 2)):\(digits(minutes, 2)):\(digits(seconds, 2)).\(digits(rest, 3))Z"
-    }
-
-    /// Whoever sends chooses the words: none of them may steer the terminal.
-    private static func printable(_ text: String) -> String {
-        String(
-            String.UnicodeScalarView(
-                text.unicodeScalars.map { scalar in
-                    switch scalar.properties.generalCategory {
-                    case .control, .format, .lineSeparator, .paragraphSeparator: "\u{FFFD}"
-                    default: scalar
-                    }
-                }))
     }
 }
 
