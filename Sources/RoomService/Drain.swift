@@ -2,6 +2,20 @@ package import MediaWire
 package import RoomControl
 import Synchronization
 
+/// How far a node's drain is, as the server API says it and its clients read it.
+package struct DrainStatus: Codable, Equatable, Sendable {
+    package enum State: String, Codable, Sendable { case open, draining, stopping }
+
+    /// The most that a deadline may be away, in seconds: a week. A longer drain is a mistake.
+    package static let longest: Int64 = 604_800
+
+    package var state: State
+    package var rooms: Int
+    package var users: Int
+    /// Until the deadline; `nil` without one.
+    package var secondsLeft: Double?
+}
+
 /// Empties a node: newcomers are refused, and at the deadline, if there is one, the node is told to end. Until then it can be
 /// undone.
 package final class Drain: Sendable {

@@ -13,9 +13,6 @@ struct ModerationRoutes: Sendable {
     /// Takes a line for whoever runs the node.
     let log: @Sendable (String) -> Void
 
-    /// How long a ban can be, in seconds: to ten years.
-    private static let banSeconds: ClosedRange<Int64> = 1...315_360_000
-
     private struct Empty: Encodable {}
 
     func add(to router: inout Router) {
@@ -157,16 +154,15 @@ struct ModerationRoutes: Sendable {
     // MARK: Bans
 
     private func listBans(of key: RoomKey) -> HTTPResponse {
-        struct Body: Encodable { var bans: [BanBody] }
         let bans = directory.bans.bans(of: key, unixTime: gate.clock.unixTime())
-        return Answer.json(Body(bans: bans.map { BanBody($0) }))
+        return Answer.json(BanListBody(bans: bans.map { BanBody($0) }))
     }
 
     private func ban(_ key: RoomKey, _ body: RequestBody) async throws(RequestBody.Problem) -> HTTPResponse {
         guard let user = try body.text("userId", upTo: 256), Names.isUserID(user) else {
             return Answer.badName("userId", longest: 50)
         }
-        guard let seconds = try body.number("seconds", in: Self.banSeconds, of: "seconds") else {
+        guard let seconds = try body.number("seconds", in: BanBody.seconds, of: "seconds") else {
             throw RequestBody.Problem(message: "seconds, how long the ban holds, is missing")
         }
         let reason = try body.text("reason", upTo: RoomRoutes.reasonBytes) ?? ""

@@ -14,9 +14,6 @@ struct NodeRoutes: Sendable {
     /// The access key that may drain the node; `nil`: nobody may.
     let operatorKey: String?
 
-    /// A week, in seconds: a longer drain is a mistake.
-    private static let longestDrain: Double = 604_800
-
     func add(to router: inout Router) {
         router.on("GET", "/healthz") { _ in HTTPResponse(status: 200, text: "ok\n") }
         router.on("GET", "/readyz") { _ in await readiness() }
@@ -57,23 +54,15 @@ struct NodeRoutes: Sendable {
 
     // MARK: Draining
 
-    private struct Status: Encodable {
-        /// open, draining or stopping.
-        var state: String
-        var rooms: Int
-        var users: Int
-        var secondsLeft: Double?
-    }
-
     private func status() async -> HTTPResponse {
-        let state =
+        let state: DrainStatus.State =
             switch admission.state {
-            case .open: "open"
-            case .draining: "draining"
-            case .stopping: "stopping"
+            case .open: .open
+            case .draining: .draining
+            case .stopping: .stopping
             }
         return Answer.json(
-            Status(
+            DrainStatus(
                 state: state, rooms: await directory.roomCount, users: environment.population.users,
                 secondsLeft: drain.timeLeft?.seconds))
     }
@@ -87,9 +76,9 @@ struct NodeRoutes: Sendable {
                     code: 10053)
             }
             if let seconds = body.seconds {
-                guard (0...Self.longestDrain).contains(seconds) else {
+                guard (0...Double(DrainStatus.longest)).contains(seconds) else {
                     return Answer.error(
-                        400, "deadline must be from 0 to \(Int(Self.longestDrain)) seconds", code: 10053)
+                        400, "deadline must be from 0 to \(DrainStatus.longest) seconds", code: 10053)
                 }
                 time = MediaDuration.milliseconds(Int64(seconds * 1000))
             }

@@ -3,22 +3,22 @@ import MediaWire
 import RoomControl
 import RoomProtocol
 
-/// A room with everybody in it, as the server API gives it.
-struct RoomBody: Encodable {
-    struct Track: Encodable {
-        var trackId: String
+/// A room with everybody in it, as the server API gives it and its clients read it.
+package struct RoomBody: Codable, Sendable {
+    package struct Track: Codable, Sendable {
+        package var trackId: String
         /// audio or video.
-        var kind: String
-        var codec: String
-        var tag: String
-        var master: Bool
+        package var kind: String
+        package var codec: String
+        package var tag: String
+        package var master: Bool
         /// By its publisher or by the server.
-        var muted: Bool
-        var mutedByServer: Bool
+        package var muted: Bool
+        package var mutedByServer: Bool
         /// Of the track's m-line at every subscriber from signalling.
-        var mid: String
+        package var mid: String
         /// signalling or whip.
-        var source: String
+        package var source: String
 
         init(_ track: TrackDetails) {
             trackId = track.info.trackID
@@ -33,21 +33,21 @@ struct RoomBody: Encodable {
         }
     }
 
-    struct User: Encodable {
-        var userId: String
-        var userData: String
-        var since: String
-        var sinceMs: Int64
+    package struct User: Codable, Sendable {
+        package var userId: String
+        package var userData: String
+        package var since: String
+        package var sinceMs: Int64
         /// admin or user; users who are in by legs alone have none.
-        var permission: String?
-        var privileges: [String]
+        package var permission: String?
+        package var privileges: [String]
         /// connected, reconnecting, or none for a user who is in by legs alone.
-        var signalling: String
+        package var signalling: String
         /// whip and whep.
-        var legs: [String]
-        var tracks: [Track]
+        package var legs: [String]
+        package var tracks: [Track]
         /// Ids of the tracks that it gets or has asked for.
-        var subscriptions: [String]
+        package var subscriptions: [String]
 
         init(_ user: RoomDetails.User) {
             let member = user.member
@@ -64,16 +64,16 @@ struct RoomBody: Encodable {
         }
     }
 
-    var appId: String
-    var name: String
+    package var appId: String
+    package var name: String
     /// Names this life of the room, as webhooks do.
-    var session: String
+    package var session: String
     /// server or join.
-    var createdBy: String
-    var since: String
-    var sinceMs: Int64
+    package var createdBy: String
+    package var since: String
+    package var sinceMs: Int64
     var settings: SettingsBody
-    var users: [User]
+    package var users: [User]
 
     init(_ room: RoomDetails, sessionPrefix: String) {
         appId = room.key.app
@@ -88,13 +88,16 @@ struct RoomBody: Encodable {
 }
 
 /// A user's ban from a room.
-struct BanBody: Encodable {
-    var userId: String
-    var until: String
-    var untilMs: Int64
-    var reason: String
+package struct BanBody: Codable, Sendable {
+    /// How long a ban can be, in seconds: to ten years.
+    package static let seconds: ClosedRange<Int64> = 1...315_360_000
+
+    package var userId: String
+    package var until: String
+    package var untilMs: Int64
+    package var reason: String
     /// In the answer to a ban: whether the user was in the room, and is out.
-    var removed: Bool?
+    package var removed: Bool?
 
     init(_ ban: Ban, removed: Bool? = nil) {
         userId = ban.user
@@ -103,6 +106,11 @@ struct BanBody: Encodable {
         reason = ban.reason
         self.removed = removed
     }
+}
+
+/// Who is kept out of a room.
+package struct BanListBody: Codable, Sendable {
+    package var bans: [BanBody]
 }
 
 /// Times in answers: RFC 3339, in UTC, with milliseconds.

@@ -2,7 +2,7 @@ import MediaWire
 import RoomControl
 
 /// The settings of an app or of one of its rooms, by the vendor's names where it has them.
-struct SettingsBody: Encodable {
+struct SettingsBody: Codable, Sendable {
     /// 0: no limit.
     var maxUsers: Int
     var noAutoKickUser: Bool

@@ -122,6 +122,25 @@ struct DrainCommandTests {
         await server.stop(grace: .zero)
     }
 
+    /// Nor does it steer the terminal.
+    @Test(arguments: [
+        (200, #"{"state":"\u001b[2J\u202e","rooms":1,"users":1}"#), (500, #"{"error":"\u001b[2J\u202e"}"#),
+        (500, "\u{1B}[2J\u{202E}"), (200, "\u{1B}[2J\u{202E}"),
+    ])
+    func noAnswerSteersTheTerminal(status: Int, body: String) async throws {
+        let server = HTTPServer()
+        let port = try server.listen(host: "127.0.0.1", port: try FreePorts.tcp())
+        server.start { _ in HTTPResponse(status: status, text: body, contentType: "application/json") }
+        let outcome = try await CommandRunner.run(["drain", "--no-wait", "--url", "http://127.0.0.1:\(port)"])
+        #expect(outcome.code == 1 && outcome.output.isEmpty)
+        // As one line, with a mark for each, where it is not JSON that has them escaped.
+        #expect(
+            outcome.errors.hasSuffix("\n")
+                && outcome.errors.dropLast() == Console.printable("\(outcome.errors.dropLast())"))
+        #expect(outcome.errors.contains("[2J"), "\(outcome.errors)")
+        await server.stop(grace: .zero)
+    }
+
     @Test func anotherKeyMayNot() async throws {
         let (node, url, _) = try start(apps: [
             .development, .init(id: "other", accessKey: "otherkey", secret: "othersecret"),

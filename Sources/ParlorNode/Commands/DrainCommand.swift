@@ -1,5 +1,6 @@
 import FoundationEssentials
 import RoomControl
+import RoomService
 import WebTransport
 
 /// `parlor drain`: empties a running node, and shows how far it is.
@@ -33,28 +34,18 @@ enum DrainCommand {
         try await watch(client, from: first, on: &screen)
     }
 
-    /// What the node says of itself.
-    struct Status: Codable, Equatable {
-        var state: String
-        var rooms: Int
-        var users: Int
-        var secondsLeft: Double?
-
-        var isEmpty: Bool { users == 0 }
-    }
-
     /// Between two questions.
     private static let interval = Duration.seconds(1)
     /// So many questions in a row without an answer mean that something is wrong.
     private static let patience = 5
 
     private static func watch(
-        _ client: NodeClient, from first: Status, on screen: inout DrainScreen
+        _ client: NodeClient, from first: DrainStatus, on screen: inout DrainScreen
     ) async throws {
         var current = first
         var failures = 0
         while true {
-            guard current.state != "open" else {
+            guard current.state != .open else {
                 screen.end()
                 throw CommandFailure("somebody undid the drain: the node takes newcomers")
             }
@@ -76,16 +67,16 @@ enum DrainCommand {
         }
     }
 
-    private static func status(_ client: NodeClient, _ method: String, body: String = "") async throws -> Status {
+    private static func status(_ client: NodeClient, _ method: String, body: String = "") async throws -> DrainStatus {
         let response = try await client.api(method, "/v1/node/drain", json: body)
         guard response.status == 200 else { throw NodeClient.refusal(response) }
-        do { return try JSONDecoder().decode(Status.self, from: Data(response.body)) } catch {
-            throw CommandFailure("the node's answer is not what it should be: \(response.text.prefix(200))")
+        do { return try JSONDecoder().decode(DrainStatus.self, from: Data(response.body)) } catch {
+            throw NodeClient.unreadable(response)
         }
     }
 
     private static func seconds(_ text: String) throws(UsageError) -> Double {
-        let reader = ValueReader<Duration>.time(.zero ... .seconds(604_800))
+        let reader = ValueReader<Duration>.time(.zero ... .seconds(DrainStatus.longest))
         do {
             let (seconds, attoseconds) = try reader.read(.text(text, quoted: false)).components
             return Double(seconds) + Double(attoseconds) / 1e18
@@ -97,10 +88,8 @@ enum DrainCommand {
 struct DrainScreen {
     let console: Console
     let isJSON: Bool
-    /// A week, in seconds.
-    static let longestDeadline = 604_800.0
     private let redraws: Bool
-    private var shown: DrainCommand.Status?
+    private var shown: DrainStatus?
 
     init(console: Console, isJSON: Bool) {
         self.console = console
@@ -108,7 +97,7 @@ struct DrainScreen {
         redraws = console.isTerminal && !isJSON
     }
 
-    mutating func show(_ status: DrainCommand.Status, isLast: Bool) throws {
+    mutating func show(_ status: DrainStatus, isLast: Bool) throws {
         // The seconds alone are no news, except where they tick.
         let isNews = shown?.rooms != status.rooms || shown?.users != status.users || shown?.state != status.state
         shown = status
@@ -136,16 +125,20 @@ struct DrainScreen {
         if redraws, shown != nil { console.write("\n") }
     }
 
-    static func text(_ status: DrainCommand.Status) -> String {
-        guard status.state != "open" else { return "open: newcomers are let in" }
+    static func text(_ status: DrainStatus) -> String {
+        guard status.state != .open else { return "open: newcomers are let in" }
         let rooms = status.rooms == 1 ? "1 room" : "\(status.rooms) rooms"
         let users = status.users == 1 ? "1 user" : "\(status.users) users"
         var text = "\(status.state): \(rooms), \(users) left"
         if let left = status.secondsLeft {
             // From an answer that may say anything, 1e300 too; no drain has more than a week.
-            let seconds = left > 0 ? Int(min(left, longestDeadline).rounded(.up)) : 0
+            let seconds = left > 0 ? Int(min(left, Double(DrainStatus.longest)).rounded(.up)) : 0
             text += ", the node ends in " + (seconds >= 60 ? "\(seconds / 60)m\(seconds % 60)s" : "\(seconds)s")
         }
         return text
     }
+}
+
+extension DrainStatus {
+    fileprivate var isEmpty: Bool { users == 0 }
 }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import RoomService
 import WebTransport
 
 /// What the server API can do to one room: `parlor room`, `close`, `mute`, `message`, `ban`, `bans`, `unban`.
@@ -12,7 +13,7 @@ enum RoomCommands {
         let room = try NameArgument.room(context.arguments.operands[0])
         let response = try await request(context, "GET", room)
         if context.arguments.has("json") { return context.console.print(response.text) }
-        context.console.write(try ServerAPICommands.decode(Details.self, response).text)
+        context.console.write(try ServerAPICommands.decode(RoomBody.self, response).text)
     }
 
     static let close = Command(
@@ -37,7 +38,7 @@ enum RoomCommands {
         let body = "{\"muted\":\(!context.arguments.has("off"))}"
         let response = try await request(context, "POST", room, "/tracks/\(track)/mute", json: body)
         if context.arguments.has("json") { return context.console.print(response.text) }
-        let state = try ServerAPICommands.decode(Details.Track.self, response)
+        let state = try ServerAPICommands.decode(RoomBody.Track.self, response)
         let rest = !state.mutedByServer && state.muted ? ", by its publisher still muted" : ""
         context.console.print("\(track) is \(state.mutedByServer ? "muted" : "let through")\(rest)")
     }
@@ -77,9 +78,10 @@ enum RoomCommands {
         let ban = NewBan(userId: user, seconds: try seconds(time), reason: context.arguments["reason"])
         let response = try await request(context, "POST", room, "/bans", json: try ServerAPICommands.text(ban))
         if context.arguments.has("json") { return context.console.print(response.text) }
-        let made = try ServerAPICommands.decode(Ban.self, response)
+        let made = try ServerAPICommands.decode(BanBody.self, response)
+        let until = Console.printable(made.until)
         context.console.print(
-            "\(user) is kept out of \(room) until \(made.until)\(made.removed == true ? ", and is out" : "")")
+            "\(user) is kept out of \(room) until \(until)\(made.removed == true ? ", and is out" : "")")
     }
 
     static let bans = Command(
@@ -89,8 +91,8 @@ enum RoomCommands {
         let response = try await request(context, "GET", room, "/bans")
         if context.arguments.has("json") { return context.console.print(response.text) }
         var table = TextTable("USER", "UNTIL", "REASON")
-        for ban in try ServerAPICommands.decode(Bans.self, response).bans {
-            table.add(ban.userId, ban.until, shown(ban.reason))
+        for ban in try ServerAPICommands.decode(BanListBody.self, response).bans {
+            table.add(ban.userId, ban.until, ban.reason)
         }
         context.console.write(table.text)
     }
@@ -123,8 +125,8 @@ enum RoomCommands {
     }
 
     private static func seconds(_ text: String) throws(UsageError) -> Int64 {
-        // Ten years, as the API has it.
-        let reader = ValueReader<Duration>.time(.seconds(1) ... .seconds(315_360_000))
+        let range = BanBody.seconds
+        let reader = ValueReader<Duration>.time(.seconds(range.lowerBound) ... .seconds(range.upperBound))
         do {
             let (seconds, attoseconds) = try reader.read(.text(text, quoted: false)).components
             // A ban has whole seconds; one that began holds to its end.
@@ -132,12 +134,7 @@ enum RoomCommands {
         } catch { throw UsageError("--for: \(error.message)") }
     }
 
-    /// What users wrote, on a terminal: nothing in it moves the cursor.
-    static func shown(_ text: String) -> String {
-        String(text.unicodeScalars.map { $0.properties.generalCategory == .control ? "\u{FFFD}" : Character($0) })
-    }
-
-    // MARK: The API's JSON
+    // MARK: What is asked and said in JSON
 
     private struct Reason: Encodable { var reason: String? }
     private struct Closed: Encodable { var room: String }
@@ -156,47 +153,14 @@ enum RoomCommands {
         var seconds: Int64
         var reason: String?
     }
-    private struct Ban: Decodable {
-        var userId: String
-        var until: String
-        var reason: String
-        var removed: Bool?
-    }
-    private struct Bans: Decodable { var bans: [Ban] }
 }
 
-/// A room as the server API shows it, for a terminal.
-private struct Details: Decodable {
-    struct Track: Decodable {
-        var trackId: String
-        var kind: String
-        var codec: String
-        var tag: String
-        var muted: Bool
-        var mutedByServer: Bool
-        var source: String
-    }
-
-    struct User: Decodable {
-        var userId: String
-        var since: String
-        var permission: String?
-        var privileges: [String]
-        var signalling: String
-        var legs: [String]
-        var tracks: [Track]
-        var subscriptions: [String]
-    }
-
-    var name: String
-    var session: String
-    var createdBy: String
-    var since: String
-    var users: [User]
-
-    var text: String {
+extension RoomBody {
+    /// For a terminal.
+    fileprivate var text: String {
         let count = users.count == 1 ? "1 user" : "\(users.count) users"
-        var lines = "\(name): \(count), since \(since), session \(session), made by \(createdBy)\n"
+        let head = "\(name): \(count), since \(since), session \(session), made by \(createdBy)"
+        var lines = Console.printable(head) + "\n"
         if users.isEmpty { return lines }
         var table = TextTable("USER", "SINCE", "SIGNALLING", "PERMISSION", "PRIVILEGES", "LEGS", "SUBSCRIPTIONS")
         for user in users {
@@ -210,9 +174,7 @@ private struct Details: Decodable {
         for user in users {
             for track in user.tracks {
                 let muted = track.mutedByServer ? "by server" : track.muted ? "yes" : "no"
-                table.add(
-                    track.trackId, user.userId, track.kind, track.codec, track.source, muted,
-                    RoomCommands.shown(track.tag))
+                table.add(track.trackId, user.userId, track.kind, track.codec, track.source, muted, track.tag)
             }
         }
         return lines + "\n" + table.text
