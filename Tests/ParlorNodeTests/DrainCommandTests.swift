@@ -96,7 +96,9 @@ struct DrainCommandTests {
         #expect(try await CommandRunner.run(["sdp", "publish", "--room", "r", "--user", "u"] + url).code == 0)
         async let watched = CommandRunner.run(["drain"] + url)
         // Until the watcher's drain has begun, there is nothing to undo.
-        while try await CommandRunner.run(["sdp", "play", "--room", "r", "--user", "v"] + url).code == 0 {}
+        let folder = try TemporaryFolder()
+        let play = ["sdp", "play", "--room", "r", "--user", "v", "--out", "\(folder.path)/r-v.sdp"] + url
+        while try await CommandRunner.run(play).code == 0 {}
         #expect(try await CommandRunner.run(["drain", "--undo"] + url).code == 0)
         let outcome = try await watched
         #expect(outcome.code == 1)
