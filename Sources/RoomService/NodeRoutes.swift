@@ -6,7 +6,7 @@ import WebTransport
 
 /// What is about the node itself: whether it lives, whether it takes newcomers, and draining it.
 struct NodeRoutes: Sendable {
-    let apps: AppDirectory
+    let gate: ServerGate
     let directory: RoomDirectory
     let environment: RoomEnvironment
     let admission: Admission
@@ -18,13 +18,13 @@ struct NodeRoutes: Sendable {
         router.on("GET", "/healthz") { _ in HTTPResponse(status: 200, text: "ok\n") }
         router.on("GET", "/readyz") { _ in await readiness() }
         router.on("GET", "/v1/node/drain") { request in
-            await forOperator(of: request.http) { await status() }
+            await gate.forOperator(operatorKey, of: request) { await status() }
         }
         router.on("POST", "/v1/node/drain") { request in
-            await forOperator(of: request.http) { await begin(request.http) }
+            await gate.forOperator(operatorKey, of: request) { await begin(request.http) }
         }
         router.on("DELETE", "/v1/node/drain") { request in
-            await forOperator(of: request.http) { drain.undo() ? await status() : stopping }
+            await gate.forOperator(operatorKey, of: request) { drain.undo() ? await status() : stopping }
         }
     }
 
@@ -87,31 +87,6 @@ struct NodeRoutes: Sendable {
     }
 
     private var stopping: HTTPResponse { Answer.error(409, "the node is stopping already") }
-
-    // MARK: Who may
-
-    /// Checks the signature as the server API does, then that it is the operator's. What changes something must carry X-Qiniu-Date,
-    /// or whoever once saw such a request could repeat it for ever.
-    private func forOperator(of request: HTTPRequest, _ body: () async -> HTTPResponse) async -> HTTPResponse {
-        let key: AccessKey
-        do {
-            key = try RequestSignature.verify(
-                SignableRequest(request), authorization: request.headers["Authorization"], apps: apps,
-                unixTime: environment.clock.unixTime())
-        } catch { return Answer.error(401, error.message) }
-        guard key.id == operatorKey else {
-            return Answer.error(
-                403, "this access key may not operate the node; the configuration's admin.accessKey says which may",
-                code: 10051)
-        }
-        guard request.body.isEmpty || RequestSignature.covers(SignableRequest(request)) else {
-            return Answer.unsignedBody
-        }
-        guard request.method == "GET" || request.headers["X-Qiniu-Date"] != nil else {
-            return Answer.error(400, "X-Qiniu-Date is missing; sign the request with the time as YYYYMMDDTHHMMSSZ")
-        }
-        return await body()
-    }
 }
 
 /// The body of `POST /v1/node/drain`.

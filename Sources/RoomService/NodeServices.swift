@@ -94,7 +94,7 @@ package struct NodeServices: Sendable {
             server: settings.serverCounters, more: settings.moreMetrics
         ).add(to: &router)
         NodeRoutes(
-            apps: apps, directory: directory, environment: environment, admission: admission,
+            gate: gate, directory: directory, environment: environment, admission: admission,
             drain: Drain(admission: admission, clock: environment.clock, onDeadline: onDrained),
             operatorKey: settings.operatorKey
         ).add(to: &router)

@@ -10,17 +10,36 @@ struct ServerGate: Sendable {
     func forKey(
         of request: RoutedRequest, _ body: (AccessKey) async -> HTTPResponse
     ) async -> HTTPResponse {
-        let key: AccessKey
+        let http = request.http
+        let signer: RequestSignature.Signer
         do {
-            key = try RequestSignature.verify(
-                SignableRequest(request.http), authorization: request.http.headers["Authorization"], apps: apps,
+            signer = try RequestSignature.verify(
+                SignableRequest(http), authorization: http.headers["Authorization"], apps: apps,
                 unixTime: clock.unixTime())
         } catch { return Answer.error(401, error.message) }
         // What the signature does not cover is nobody's word.
-        guard request.http.body.isEmpty || RequestSignature.covers(SignableRequest(request.http)) else {
-            return Answer.unsignedBody
+        guard http.body.isEmpty || signer.signedBody else { return Answer.unsignedBody }
+        return await body(signer.key)
+    }
+
+    /// Checks the signature, then that it is the operator's. What changes something must carry X-Qiniu-Date, or whoever
+    /// once saw such a request could repeat it for ever.
+    ///
+    /// - Parameter operatorKey: `nil`: nobody is the operator.
+    func forOperator(
+        _ operatorKey: String?, of request: RoutedRequest, _ body: () async -> HTTPResponse
+    ) async -> HTTPResponse {
+        await forKey(of: request) { key in
+            guard key.id == operatorKey else {
+                return Answer.error(
+                    403, "this access key may not operate the node; the configuration's admin.accessKey says which may",
+                    code: 10051)
+            }
+            guard request.http.method == "GET" || request.http.headers["X-Qiniu-Date"] != nil else {
+                return Answer.error(400, "X-Qiniu-Date is missing; sign the request with the time as YYYYMMDDTHHMMSSZ")
+            }
+            return await body()
         }
-        return await body(key)
     }
 
     /// Checks the signature, then that the key owns the app of the path: another key's app does not exist.

@@ -153,7 +153,7 @@ import WebTransport
     }
 
     /// What no signature covers is nobody's word: whoever saw the request could have put another body in.
-    @Test(arguments: [nil, "application/octet-stream"])
+    @Test(arguments: [nil, "application/octet-stream", "text/plain"])
     func bodiesThatTheSignatureDoesNotCover(type: String?) async throws {
         let node = ServiceFixture()
         let headers: HTTPFields = type.map { ["Content-Type": $0] } ?? [:]

@@ -111,9 +111,9 @@ import WebTransport
                     method: "POST", target: target, host: host, contentType: request.headers["Content-Type"],
                     qiniuHeaders: [("X-Qiniu-Date", request.headers["X-Qiniu-Date"] ?? "")], body: request.body)
                 let authorization = request.headers["Authorization"]
-                #expect(
-                    try RequestSignature.verify(signed, authorization: authorization, apps: apps, unixTime: time + 899)
-                        == key)
+                let signer = try RequestSignature.verify(
+                    signed, authorization: authorization, apps: apps, unixTime: time + 899)
+                #expect(signer.key == key && signer.signedBody)
                 #expect(throws: RequestSignatureError.stale) {
                     try RequestSignature.verify(signed, authorization: authorization, apps: apps, unixTime: time + 901)
                 }

@@ -328,7 +328,8 @@ private final class Receiver: Sendable {
             state.arrivals.append(
                 Arrival(
                     target: request.target, body: request.body, event: event,
-                    isGenuine: signer == WebhookSenderTests.key && request.headers["X-Qiniu-Date"] != nil))
+                    isGenuine: signer?.key == WebhookSenderTests.key && signer?.signedBody == true
+                        && request.headers["X-Qiniu-Date"] != nil))
             state.atOnce[event.room, default: 0] += 1
             state.mostAtOnce = max(state.mostAtOnce, state.atOnce[event.room] ?? 0)
             return (state.arrivals.count, event)

@@ -95,10 +95,10 @@ final class WebhookReceiver: Sendable {
     /// `nil`: it is right.
     private func signatureProblem(_ request: HTTPRequest) -> String? {
         do {
-            _ = try RequestSignature.verify(
+            let signer = try RequestSignature.verify(
                 SignableRequest(request), authorization: request.headers["Authorization"], apps: apps,
                 unixTime: SigningIdentity.now())
-            return nil
+            return signer.signedBody ? nil : "the signature does not cover the body"
         } catch { return error.message }
     }
 

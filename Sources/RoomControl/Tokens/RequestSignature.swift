@@ -35,19 +35,28 @@ package enum RequestSignature {
         "Qiniu \(key.id):\(key.signature(of: message(of: request, withBody: coversBody(request))))"
     }
 
-    /// Checks the Authorization header and gives the key that signed.
+    /// Who signed a request, and how much of it.
+    package struct Signer: Hashable, Sendable {
+        package var key: AccessKey
+        /// Whether the body is the signer's word, too. A request without a body has none to sign.
+        package var signedBody: Bool
+    }
+
+    /// Checks the Authorization header.
     package static func verify(
         _ request: SignableRequest, authorization: String?, apps: AppDirectory, unixTime: Int64
-    ) throws(RequestSignatureError) -> AccessKey {
+    ) throws(RequestSignatureError) -> Signer {
         guard let authorization else { throw .missing }
         let words = authorization.split(separator: " ", omittingEmptySubsequences: true)
         guard words.count == 2, words[0].lowercased() == "qiniu" else { throw .malformed }
         let parts = words[1].split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count == 2 else { throw .malformed }
         guard let key = apps.key(String(parts[0])) else { throw .wrong }
-        var accepted = key.accepts(signature: parts[1], of: message(of: request, withBody: coversBody(request)))
+        var signedBody = coversBody(request)
+        var accepted = key.accepts(signature: parts[1], of: message(of: request, withBody: signedBody))
         if !accepted, !isFormOrJSON(request.contentType) {
             // The Go SDK signs the body of forms and JSON only; the others that of any type but octet-stream.
+            signedBody = false
             accepted = key.accepts(signature: parts[1], of: message(of: request, withBody: false))
         }
         guard accepted else { throw .wrong }
@@ -56,11 +65,8 @@ package enum RequestSignature {
             let distance = unixTime.subtractingReportingOverflow(date).partialValue.magnitude
             guard distance <= dateTolerance else { throw .stale }
         }
-        return key
+        return Signer(key: key, signedBody: signedBody)
     }
-
-    /// Whether a signature of the request says anything about its body.
-    package static func covers(_ request: SignableRequest) -> Bool { coversBody(request) }
 
     private static func coversBody(_ request: SignableRequest) -> Bool {
         guard let type = request.contentType, !type.isEmpty, !request.body.isEmpty else { return false }
