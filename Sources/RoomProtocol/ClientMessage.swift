@@ -190,10 +190,20 @@ extension SignallingFrame {
             if context.debugDescription.contains("representable") || context.debugDescription.contains("fit") {
                 return "\(place(context.codingPath)) has a number that is too large, or not whole"
             }
+            if context.codingPath.isEmpty, isJSON {
+                return "the body has a number that is too large, or not whole, where a whole number is needed"
+            }
             return context.codingPath.isEmpty
                 ? "the body is not JSON" : "\(place(context.codingPath)) has a value that is not allowed"
         @unknown default: return "the body cannot be read"
         }
+    }
+
+    /// The decoder says the same of a number that does not fit as of a text that is no JSON.
+    private var isJSON: Bool {
+        struct Anything: Decodable { init(from decoder: any Decoder) {} }
+        do { _ = try JSONDecoder().decode(Anything.self, from: body) } catch { return false }
+        return true
     }
 
     private static func word(for type: Any.Type) -> String {

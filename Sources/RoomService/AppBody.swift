@@ -55,7 +55,7 @@ extension RequestBody {
         changes.noAutoCloseRoom = try flag("noAutoCloseRoom")
         changes.autoCloseTtl = try seconds("autoCloseTtl")
         changes.noEnterTtl = try seconds("noEnterTtl")
-        changes.userTimeout = try seconds("userTimeout")
+        changes.userTimeout = try seconds("userTimeout", in: AppSettings.userTimeouts)
         changes.videoCodec = try videoCodec()
         changes.mergePublishRtmp = try object("mergePublishRtmp", upTo: 4096)
         changes.eventCbUrl = try callbackURL()
@@ -79,8 +79,10 @@ extension RequestBody {
         return settings
     }
 
-    private func seconds(_ name: String) throws(Problem) -> MediaDuration? {
-        try number(name, in: AppSettings.times, of: "seconds").map { .seconds($0) }
+    private func seconds(
+        _ name: String, in range: ClosedRange<Int64> = AppSettings.times
+    ) throws(Problem) -> MediaDuration? {
+        try number(name, in: range, of: "seconds").map { .seconds($0) }
     }
 
     private func secondsOrNone(_ name: String) throws(Problem) -> MediaDuration? {

@@ -84,6 +84,7 @@ struct ConfigurationLoaderTests {
               messagesPerSecond: 7
               requestsPerSecond: 8
               changesPerSecond: 14
+              subscriptionsPerSecond: 15
               tracksPerUser: 9
               usersPerRoom: 10
               rooms: 11
@@ -124,7 +125,7 @@ struct ConfigurationLoaderTests {
         #expect(c.limits.connections == 6 && c.limits.signallingFrame == 32 << 10 && c.limits.message == 100)
         #expect(
             c.limits.messagesPerSecond == 7 && c.limits.requestsPerSecond == 8 && c.limits.changesPerSecond == 14
-                && c.limits.tracksPerUser == 9)
+                && c.limits.subscriptionsPerSecond == 15 && c.limits.tracksPerUser == 9)
         #expect(c.limits.usersPerRoom == 10 && c.limits.rooms == 11 && c.limits.users == 12)
         #expect(c.limits.appsPerKey == 13)
         #expect(c.apps.map(\.id) == ["one", "two"])

@@ -1,4 +1,5 @@
 import MediaWire
+import RoomControl
 
 /// One key of the configuration: its names in file, environment and flags, its meaning, and how its value is read.
 package struct ConfigurationKey<Root: Sendable>: Sendable {
@@ -140,6 +141,9 @@ extension ConfigurationKey where Root == NodeConfiguration {
                 "limits.changesPerSecond", "N", "times one user publishes, unpublishes or mutes; twice as many at once",
                 \.limits.changesPerSecond, .count(1...100_000, of: "changes")),
             .init(
+                "limits.subscriptionsPerSecond", "N", "tracks one user's requests name; more at once",
+                \.limits.subscriptionsPerSecond, .count(1...1_000_000, of: "tracks")),
+            .init(
                 "limits.tracksPerUser", "N", "tracks that one user publishes at one time", \.limits.tracksPerUser,
                 .count(1...1024, of: "tracks")),
             .init(
@@ -211,7 +215,9 @@ extension ConfigurationKey where Root == NodeConfiguration.App {
                 \.settings.noEnterTtl, .time(.seconds(1) ... .seconds(604_800)), show: Numbers.time),
             .init(
                 "settings.userTimeout", "TIME", "a user that is silent for so long has left", \.settings.userTimeout,
-                .time(.seconds(10) ... .seconds(3600)), show: Numbers.time),
+                .time(
+                    .seconds(AppSettings.userTimeouts.lowerBound) ... .seconds(AppSettings.userTimeouts.upperBound)),
+                show: Numbers.time),
             .init(
                 "settings.videoCodec", "NAME", "what signalling clients get: VP8, VP9, H264 or AV1",
                 \.settings.videoCodec, .videoCodec, show: { $0.name }),

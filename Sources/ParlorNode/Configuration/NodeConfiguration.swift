@@ -133,6 +133,7 @@ package struct NodeConfiguration: Sendable, Equatable {
         package var requestsPerSecond = 200
         /// How often one user publishes, unpublishes or mutes: all others are told.
         package var changesPerSecond = 50
+        package var subscriptionsPerSecond = 1000
         /// Tracks that one user publishes at one time.
         package var tracksPerUser = 32
         /// Users of one room, whatever its app allows.

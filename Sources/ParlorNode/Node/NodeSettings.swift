@@ -10,6 +10,7 @@ extension RoomLimits {
         messagesPerSecond = limits.messagesPerSecond
         framesPerSecond = limits.requestsPerSecond
         changesPerSecond = limits.changesPerSecond
+        subscriptionsPerSecond = limits.subscriptionsPerSecond
         tracksPerUser = limits.tracksPerUser
         usersPerRoom = limits.usersPerRoom
         rooms = limits.rooms

@@ -27,6 +27,8 @@ package struct AppSettings: Hashable, Sendable {
 
     /// What a setting may be, in seconds: a second to a week. The configuration has the same bounds.
     package static let times: ClosedRange<Int64> = 1...604_800
+    /// What `userTimeout` may be, in seconds: users that answer each ping, every 3 s, must never count as silent.
+    package static let userTimeouts: ClosedRange<Int64> = 10...3600
     /// What `maxUsers` may be; 0: no limit.
     package static let userCounts: ClosedRange<Int64> = 0...1_000_000
     /// What `videoCodec` may be.

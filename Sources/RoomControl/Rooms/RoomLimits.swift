@@ -17,6 +17,11 @@ package struct RoomLimits: Hashable, Sendable {
     package var messagesPerSecond = 50
     /// Times that one user publishes, unpublishes or mutes, per second; twice as many at once.
     package var changesPerSecond = 50
+    /// Tracks that one user names to subscribe, unsubscribe or unpublish, or for another layer, per second; twice as many, or
+    /// those of two requests, at once.
+    package var subscriptionsPerSecond = 1000
+    /// Tracks that one request names.
+    package var tracksPerRequest = 5000
     /// Frames on one connection, per second; twice as many at once.
     package var framesPerSecond = 200
     /// Tracks that one user publishes at once.

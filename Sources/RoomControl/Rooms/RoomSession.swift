@@ -78,6 +78,8 @@ extension RoomState {
         let isMulticodec: Bool
         var messageRate: RateMeter
         var changeRate: RateMeter
+        /// Of the tracks that its requests name.
+        var namingRate: RateMeter
         var publishing: PublishConnection?
         var subscribing: SubscribeConnection?
     }

@@ -50,14 +50,17 @@ extension RoomState {
         settle(now, effects: &effects)
         _ = try session(of: user, link: link)
         try countChange(user, now: now)
+        try countNames(ids.count, of: user, now: now)
         let wanted = Set(ids)
         let own = Set(tracks.filter { $0.user == user && $0.carrier == .session }.map(\.publicID)).intersection(wanted)
         var hungry: Set<LegID> = []
         unpublish({ own.contains($0.publicID) }, hungry: &hungry, effects: &effects)
         for leg in sorted(hungry) { feed(leg, effects: &effects) }
         let strange = ids.first { !own.contains($0) }
+        // An id that stands twice is answered once.
+        var gone = own
         return (
-            ids.filter(own.contains),
+            ids.filter { gone.remove($0) != nil },
             strange.map { Refused(.publishNotExist, "you do not publish a track \(RoomState.quoted($0))") }
         )
     }

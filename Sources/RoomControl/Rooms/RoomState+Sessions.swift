@@ -28,7 +28,10 @@ extension RoomState {
             joinSerial: messageLog.serial,
             profile: entry.profile, isMulticodec: entry.isMulticodec,
             messageRate: RateMeter(perSecond: limits.messagesPerSecond),
-            changeRate: RateMeter(perSecond: limits.changesPerSecond))
+            changeRate: RateMeter(perSecond: limits.changesPerSecond),
+            namingRate: RateMeter(
+                perSecond: limits.subscriptionsPerSecond,
+                atOnce: 2 * max(limits.tracksPerRequest, limits.subscriptionsPerSecond)))
         if wasThere {
             if hasNewData {
                 // The clients learn user data with the arrival only.

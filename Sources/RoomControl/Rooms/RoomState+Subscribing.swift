@@ -9,7 +9,7 @@ extension RoomState {
     ) throws(Refused) -> (ConnectionGrant, [SubscribedTrackResult]) {
         settle(now, effects: &effects)
         _ = try subscriber(user, link: link)
-        try check(wanted)
+        try check(wanted, of: user, now: now)
         let connection = SubscribeConnection(id: newConnectionID(), credentials: ICECredentials(using: &random))
         members[user]?.session?.subscribing = connection
         let results = subscribe(user, wanted)
@@ -27,7 +27,7 @@ extension RoomState {
         guard session.subscribing != nil else {
             throw Refused(.subscribeConnectionGone, "there is no subscribing connection; start one with subpc")
         }
-        try check(wanted)
+        try check(wanted, of: user, now: now)
         return subscribe(user, wanted)
     }
 
@@ -39,8 +39,13 @@ extension RoomState {
         guard let connection = try session(of: user, link: link).subscribing else {
             throw Refused(.subscribeConnectionGone, "there is no subscribing connection")
         }
-        for id in ids { members[user]?.session?.subscribing?.subscriptions[id] = nil }
-        return ids.filter { connection.subscriptions[$0] != nil }
+        try countNames(ids.count, of: user, now: now)
+        // An id that stands twice is answered once.
+        var known = connection.subscriptions
+        return ids.filter { id in
+            members[user]?.session?.subscribing?.subscriptions[id] = nil
+            return known.removeValue(forKey: id) != nil
+        }
     }
 
     /// subpc-close.
@@ -73,7 +78,7 @@ extension RoomState {
         guard let connection = try session(of: user, link: link).subscribing else {
             throw Refused(.subscribeConnectionGone, "there is no subscribing connection")
         }
-        try check(wanted)
+        try check(wanted, of: user, now: now)
         for track in wanted {
             guard connection.subscriptions[track.trackID] != nil else {
                 throw Refused(.subscribeNotExist, "track \(RoomState.quoted(track.trackID)) is not subscribed")
@@ -96,9 +101,18 @@ extension RoomState {
         return session
     }
 
-    private func check(_ wanted: [WantedTrack]) throws(Refused) {
-        let most = limits.usersPerRoom
-        if wanted.count > most { throw Refused(.tooManyOperations, "at most \(most) tracks in one request") }
+    /// A request costs what it names: each track of it is looked for and answered.
+    mutating func countNames(_ count: Int, of user: String, now: MediaTime) throws(Refused) {
+        let most = limits.tracksPerRequest
+        if count > most { throw Refused(.tooManyOperations, "at most \(most) tracks in one request") }
+        guard members[user]?.session?.namingRate.admits(max(count, 1), now: now) == true else {
+            throw Refused(
+                .tooManyOperations, "requests may name at most \(limits.subscriptionsPerSecond) tracks per second")
+        }
+    }
+
+    private mutating func check(_ wanted: [WantedTrack], of user: String, now: MediaTime) throws(Refused) {
+        try countNames(wanted.count, of: user, now: now)
         for track in wanted {
             if let profile = track.profile, SubscribeProfile(rawValue: profile) == nil {
                 throw Refused(

@@ -14,13 +14,11 @@ package actor SignallingSession {
     private let outlet: SignallingOutlet
     private var phase = Phase.waitingForAuth
     private var rate: RateMeter
-    /// Frames in a row that were refused for their rate.
-    private var excess = 0
+    /// Of the frames that are refused for their rate: one client in a hurry is answered, one that goes on is cut off.
+    private var excess = RateMeter(perSecond: 50, atOnce: 1000)
+    private var isCutOff = false
     private var cancelDeadline: (@Sendable () -> Void)?
     private var isAuthenticating = false
-
-    /// A client that goes on so far beyond its rate is cut off.
-    private static let longestExcess = 1000
 
     init(endpoint: SignallingEndpoint, link: LinkID, outlet: SignallingOutlet) {
         self.endpoint = endpoint
@@ -51,7 +49,6 @@ package actor SignallingSession {
         guard rate.admits(now: endpoint.environment.clock.now()) || text.hasPrefix("disconnect=") else {
             return refuseForRate(text)
         }
-        excess = 0
         if case .waitingForAuth = phase {
             // Nobody's SDP is read before it is known who it is.
             await handle(SessionFrame(withoutSDP: text))
@@ -129,9 +126,9 @@ package actor SignallingSession {
     }
 
     private func refuseForRate(_ text: String) {
-        excess += 1
-        if excess > SignallingSession.longestExcess + 1 { return }
-        if excess > SignallingSession.longestExcess {
+        if isCutOff { return }
+        guard excess.admits(now: endpoint.environment.clock.now()) else {
+            isCutOff = true
             outlet.send(
                 Notification.disconnect(DisconnectNotice(.tooManyOperations, "too many frames")).frame)
             outlet.close(SignallingClose.abuse, "too many frames")

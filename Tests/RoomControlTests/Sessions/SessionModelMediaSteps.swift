@@ -101,12 +101,15 @@ extension SessionModelRun {
     private mutating func unpublish(_ user: String, _ link: LinkID, _ isOwn: Bool) {
         let own = model.tracks(of: user).filter { $0.leg == nil }.map(\.info.trackID)
         let wanted = ids(own)
-        let answer = check(isOwn ? .ok : .userNotExist) { state, now, effects in
+        let isTooMuch = wanted.count > limits.tracksPerRequest
+        let answer = check(!isOwn ? .userNotExist : isTooMuch ? .tooManyOperations : .ok) { state, now, effects in
             try state.removeTracks(user, link: link, ids: wanted, now: now, effects: &effects)
         }
         guard let answer else { return }
         let strange = wanted.contains { !own.contains($0) }
-        if answer.removed != wanted.filter(own.contains) || answer.refused?.code != (strange ? .publishNotExist : nil) {
+        if answer.removed != once(wanted.filter(own.contains))
+            || answer.refused?.code != (strange ? .publishNotExist : nil)
+        {
             note("unpublished \(answer)")
         }
         if strange { figures.refusals[.publishNotExist, default: 0] += 1 }
@@ -176,7 +179,7 @@ extension SessionModelRun {
             wanted[place].profile = chance(12) ? "huge" : pick(["high", "medium", "low"])
         }
         let isWrong = wanted.contains { $0.profile == "huge" }
-        let isTooMuch = wanted.count > limits.usersPerRoom
+        let isTooMuch = wanted.count > limits.tracksPerRequest
         var code: ResultCode = isTooMuch ? .tooManyOperations : isWrong ? .invalidParameter : .ok
         switch action {
         case "subscribe", "subscribe more":
@@ -189,14 +192,15 @@ extension SessionModelRun {
             if !isOwn { code = .userNotExist }
             subscribe(user, link, wanted, isNew: action == "subscribe", code)
         case "unsubscribe":
-            if session?.subscribing == nil { code = .subscribeConnectionGone } else { code = .ok }
+            code = isTooMuch ? .tooManyOperations : .ok
+            if session?.subscribing == nil { code = .subscribeConnectionGone }
             if !isOwn { code = .userNotExist }
             let wanted = wanted.map(\.trackID)
             let done = check(code) { state, now, effects in
                 try state.unsubscribeTracks(user, link: link, ids: wanted, now: now, effects: &effects)
             }
             guard let done, let session else { return }
-            if done != wanted.filter(session.subscriptions.contains) { note("unsubscribed \(done)") }
+            if done != once(wanted.filter(session.subscriptions.contains)) { note("unsubscribed \(done)") }
             model.change(user) { $0.subscriptions.subtract(wanted) }
         default:
             if code == .ok, wanted.contains(where: { session?.subscriptions.contains($0.trackID) != true }) {
@@ -390,5 +394,12 @@ extension SessionModelRun {
                 model.users[place].leaseEnd = now + settings.legLease.nanoseconds
             }
         }
+    }
+}
+
+/// In their order, and each once: how a request's ids are answered.
+private func once(_ ids: [String]) -> [String] {
+    ids.reduce(into: []) { result, id in
+        if !result.contains(id) { result.append(id) }
     }
 }

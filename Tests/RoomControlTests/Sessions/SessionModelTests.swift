@@ -41,10 +41,11 @@ struct SessionModelKit {
         limits.messagesPerSecond = seed % 2 == 0 ? 1 : 50
         // The model does not count changes; SignallingInputTests does.
         limits.changesPerSecond = 1_000_000
+        limits.subscriptionsPerSecond = 1_000_000
         limits.bansPerRoom = 2
         limits.messageBytes = 64
         limits.tagBytes = 32
-        if seed % 7 == 2 { limits.usersPerRoom = 3 }
+        if seed % 7 == 2 { (limits.usersPerRoom, limits.tracksPerRequest) = (3, 3) }
         var run = SessionModelRun(
             seed: seed, settings: settings, limits: limits, origin: seed % 5 == 3 ? .server : .firstJoin,
             kit: try SessionModelKit())

@@ -226,6 +226,16 @@ import Testing
         #expect(await kit.users() == ["user", "full"])
     }
 
+    @Test(arguments: ["1.5", "1e300", "9223372036854775808"])
+    func `a number that does not fit is not called broken JSON`(_ number: String) async throws {
+        let client = await SignallingKit().connect()
+        await client.send(#"auth={"token":"x","rpcid":"r","reconntoken":\#(number)}"#)
+        let text = try #require(client.texts.last)
+        #expect(text.hasPrefix("auth-res=") && text.contains("not whole") && !text.contains("JSON"), "\(text)")
+        await client.send(#"auth={"token":"x","rpcid":"r","reconntoken":}"#)
+        #expect(client.texts.last?.contains("the body is not JSON") == true)
+    }
+
     @Test func `rates and counts beyond the limits are 10055`() async throws {
         var limits = RoomLimits()
         limits.messagesPerSecond = 5
@@ -266,6 +276,73 @@ import Testing
         #expect(!other.isClosed)
         await flood.session.closed()
         #expect(other.notifications.contains(.playerReconnecting(PlayerReference("flood"))))
+    }
+
+    /// A flood has admitted frames in between, one for each turn of the clock: they are no reason to bear with it.
+    @Test(arguments: [100, 1000, 3000])
+    func `a client that goes on beyond its rate is cut off, whatever is admitted in between`(_ microseconds: Int64)
+        async throws
+    {
+        let kit = SignallingKit()
+        let flood = try await kit.join("flood")
+        var sent = 0
+        while flood.closes.isEmpty, sent < 10_000 {
+            await flood.send(#"sub-tracks={"tracks":[],"rpcid":"x"}"#)
+            await kit.clock.advance(by: MediaDuration(nanoseconds: microseconds * 1000))
+            sent += 1
+        }
+        #expect(flood.closes == [4429])
+        // 400 at once and 200 per second are right; from the first that is not, 1000 at once and 50 per second are borne with.
+        let seconds = Double(Int64(sent) * microseconds) / 1e6
+        let first = 400 / (1e6 / Double(microseconds) - 200)
+        let right = 1400 + Int(seconds * 200 + (seconds - first) * 50)
+        #expect(abs(sent - right) < 10, "\(sent), \(right)")
+    }
+
+    @Test func `a client that is a little too fast is refused, and stays`() async throws {
+        let kit = SignallingKit()
+        let hasty = try await kit.join("hasty")
+        for _ in 0..<10_000 {
+            await hasty.send(#"sub-tracks={"tracks":[],"rpcid":"x"}"#)
+            await kit.clock.advance(by: .milliseconds(4))
+        }
+        #expect(hasty.code("sub-tracks") != nil && !hasty.isClosed)
+    }
+
+    /// What a request names is looked for and answered, one by one: a list is as much work as that many requests.
+    @Test func `requests cost what they name`() async throws {
+        var limits = RoomLimits()
+        limits.tracksPerRequest = 50
+        limits.subscriptionsPerSecond = 10
+        let kit = SignallingKit(limits: limits)
+        let (user, other) = (try await kit.join("user"), try await kit.join("other"))
+        let tracks = await other.publish(["a0", "v0"])
+        #expect(tracks.count == 2)
+        func list(_ count: Int) -> String {
+            "[" + Array(repeating: #"{"trackid":"none"}"#, count: count).joined(separator: ",") + "]"
+        }
+        await user.send("subpc={\"tracks\":\(list(51)),\"rpcid\":\"r\"}")
+        #expect(user.code("subpc") == .tooManyOperations, "too long a list")
+        await user.send("subpc={\"tracks\":\(list(50)),\"rpcid\":\"r\"}")
+        #expect(user.code("subpc") == .ok)
+        await user.send("sub-tracks={\"tracks\":\(list(50)),\"rpcid\":\"r\"}")
+        #expect(user.code("sub-tracks") == .ok)
+        for type in ["sub-tracks", "unsub-tracks", "subpc"] {
+            await user.send("\(type)={\"tracks\":\(list(1)),\"rpcid\":\"r\"}")
+            #expect(user.code(type) == .tooManyOperations, "\(type)")
+        }
+        await other.send("unpub-tracks={\"tracks\":\(list(51)),\"rpcid\":\"r\"}")
+        #expect(other.code("unpub-tracks") == .tooManyOperations)
+        await kit.clock.advance(by: .milliseconds(100))
+        await user.send("sub-tracks={\"tracks\":[{\"trackid\":\"\(tracks[0])\"}],\"rpcid\":\"r\"}")
+        #expect(user.code("sub-tracks") == .ok, "one more after a tenth of a second")
+        // An id that stands twice is answered once.
+        await kit.clock.advance(by: .seconds(1))
+        let twice = "{\"trackid\":\"\(tracks[0])\"}"
+        await user.send("unsub-tracks={\"tracks\":[\(twice),\(twice)],\"rpcid\":\"r\"}")
+        #expect(user.texts.last?.components(separatedBy: tracks[0]).count == 2)
+        await other.send("unpub-tracks={\"tracks\":[\(twice),\(twice)],\"rpcid\":\"r\"}")
+        #expect(other.texts.last { $0.hasPrefix("unpub-tracks-res") }?.components(separatedBy: tracks[0]).count == 2)
     }
 
     @Test func `limits of rooms and users`() async throws {
