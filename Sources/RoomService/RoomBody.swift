@@ -116,7 +116,10 @@ package struct BanListBody: Codable, Sendable {
 /// Times in answers: RFC 3339, in UTC, with milliseconds.
 enum Timestamp {
     static func text(milliseconds: Int64) -> String {
-        Date(timeIntervalSince1970: Double(milliseconds) / 1000)
-            .formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+        // Whole seconds are formatted, since 0.304 s is 0.303999… s and would lose a millisecond.
+        let (seconds, rest) = (milliseconds / 1000, milliseconds % 1000)
+        let text = Date(timeIntervalSince1970: Double(seconds)).formatted(.iso8601)
+        let digits = "\(rest)"
+        return text.dropLast() + "." + String(repeating: "0", count: max(0, 3 - digits.count)) + digits + "Z"
     }
 }

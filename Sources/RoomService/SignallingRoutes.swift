@@ -29,6 +29,7 @@ struct SignallingRoutes: Sendable {
         router.on("GET", SignallingRoutes.path) { _ in
             var answer = Answer.error(426, "this is the signalling WebSocket: it needs an upgrade (RFC 6455)")
             answer.headers["Upgrade"] = "websocket"
+            answer.headers["Sec-WebSocket-Version"] = "13"
             return answer
         }
     }
@@ -73,9 +74,14 @@ struct SignallingRoutes: Sendable {
 
     // MARK: The WebSocket
 
+    /// With or without a slash at its end, as the other routes.
+    private static func isPath(_ path: String) -> Bool { path == Self.path || path == Self.path + "/" }
+
     /// The upgrade, if the request is for the signalling.
     func upgrade(_ request: HTTPRequest) -> HTTPAnswer? {
-        guard request.wantsWebSocket, request.method == "GET", request.path == SignallingRoutes.path else { return nil }
+        guard request.wantsWebSocket, request.method == "GET", SignallingRoutes.isPath(request.path) else {
+            return nil
+        }
         guard counters.connections < settings.connections else {
             var answer = Answer.error(503, "the node has its \(settings.connections) connections", code: 10055)
             answer.headers["Retry-After"] = "5"

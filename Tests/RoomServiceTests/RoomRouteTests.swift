@@ -117,6 +117,29 @@ import WebTransport
         _ = try await node.leg("/whip", as: "a", room: "r")
     }
 
+    /// Making a room and the end of the node meet anywhere: what was answered 200 is written down.
+    @Test func whatIsMadeWhileTheNodeStopsIsKept() async throws {
+        for _ in 0..<40 {
+            let store = try AppStore.inMemory()
+            let node = try ServiceFixture.with(store)
+            let made = await withTaskGroup(of: String?.self) { group in
+                for number in 0..<8 {
+                    group.addTask {
+                        await create(node, #"{"roomName":"r\#(number)"}"#).status == 200 ? "r\(number)" : nil
+                    }
+                }
+                group.addTask {
+                    await node.directory.closeAll()
+                    return nil
+                }
+                return await group.reduce(into: Set<String>()) { made, name in if let name { made.insert(name) } }
+            }
+            await node.directory.closeAll()
+            node.saved.forgetEnded()
+            #expect(try made.isSubset(of: store.rooms().map(\.key.room)))
+        }
+    }
+
     @Test func aRoomOutlivesTheNode() async throws {
         let store = try AppStore.inMemory()
         let app: String

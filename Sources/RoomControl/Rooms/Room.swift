@@ -155,6 +155,8 @@ package actor Room {
 
     /// Whether this life of the room is over.
     package var isClosed: Bool { state.isClosed }
+    /// Why it is over; `nil`: it lives.
+    package var closeReason: CloseReason? { state.closeReason }
 
     /// Ends the room and everything in it; everybody is told the sentence.
     package func close(_ reason: CloseReason = .deleted, _ sentence: String = "the room was closed") async {

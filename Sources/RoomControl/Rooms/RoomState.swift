@@ -13,6 +13,8 @@ package struct RoomState: Sendable {
     package let limits: RoomLimits
     package let origin: RoomOrigin
     package private(set) var phase = Phase.fresh
+    /// Why it is closed; `nil`: it is not.
+    package private(set) var closeReason: CloseReason?
 
     var members: [String: Member] = [:]
     var legs: [LegID: Leg] = [:]
@@ -405,6 +407,7 @@ extension RoomState {
 
     private mutating func finish(_ reason: CloseReason, effects: inout [RoomEffect]) {
         phase = .closed
+        closeReason = reason
         closesAt = nil
         pingAt = nil
         leaseFloor = .distantFuture

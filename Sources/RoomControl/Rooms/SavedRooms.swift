@@ -70,8 +70,8 @@ package final class SavedRooms: Sendable {
             await room.close(.deleted, "the room could not be written down")
             throw error
         }
-        // Closed in between: its notice came before there was anything to forget.
-        if await room.isClosed {
+        // Closed in between: its notice came before there was anything to forget. If the node stops, the next run makes it again.
+        if let reason = await room.closeReason, reason != .nodeStopping {
             end(key, room.instance)
             forgetEnded()
         }
