@@ -81,6 +81,34 @@ struct ReconnectTests {
         await scene.stop()
     }
 
+    @Test func `a user that was another one meanwhile is told anew, one that is the same is not`() async throws {
+        var scene = try ClientScene()
+        let names = ["bob", "carol", "dave"]
+        let peer = try await scene.join(players: names.map { PlayerInfo(playerID: $0, playerData: "old") })
+        for _ in 0..<3 { _ = await scene.events.next(isolation: nil) }
+        peer.close(code: 1000)
+        let back = try await scene.returning()
+        try await back.admit(players: [
+            PlayerInfo(playerID: "bob", playerData: "new"), PlayerInfo(playerID: "carol", playerData: "old"),
+            PlayerInfo(playerID: "dave"),
+        ])
+        await scene.expect(.reconnected)
+        await scene.expect(.userLeft(userID: "bob"))
+        await scene.expect(.userJoined(userID: "bob", userData: "new"))
+        await scene.expect(.userLeft(userID: "dave"))
+        await scene.expect(.userJoined(userID: "dave", userData: ""))
+        #expect(scene.client.remoteUser("bob")?.userData == "new")
+        #expect(scene.client.remoteUser("dave")?.userData == "")
+        back.close(code: 1000)
+        try await scene.returning().admit(players: [
+            PlayerInfo(playerID: "bob", playerData: "new"), PlayerInfo(playerID: "carol", playerData: "old"),
+            PlayerInfo(playerID: "dave"), PlayerInfo(playerID: "erin"),
+        ])
+        await scene.expect(.reconnected)
+        await scene.expect(.userJoined(userID: "erin", userData: ""))
+        await scene.stop()
+    }
+
     /// wire.md 4.2 on a resume. What the vendor's web client hangs on for ever ends here with the code.
     @Test(arguments: [
         (10001, DisconnectedReason.error, 10001), (10002, .error, 10002), (10003, .error, 21003),
