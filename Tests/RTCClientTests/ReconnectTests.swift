@@ -229,23 +229,28 @@ struct ReconnectTests {
         await scene.stop()
     }
 
-    @Test func `pauses grow, are spread, and end with the time`() {
+    /// Attempts that end at once, as with a server that refuses to connect, and slower ones.
+    @Test(arguments: [0, 1, 10, 300])
+    func `pauses grow, are spread, and end with the time`(attempt: Int) {
         for jitter in [0, 0.5, 1, 7, -1] {
             var plan = ReconnectPlan(end: .seconds(30))
             var now = Duration.zero
             var pauses: [Duration] = []
             while let pause = plan.nextPause(now: now, jitter: jitter) {
                 pauses.append(pause)
-                now += pause + .milliseconds(10)
-                #expect(pauses.count < 50)
-                if pauses.count >= 50 { break }
+                #expect(pause > .zero)
+                #expect(now + pause <= .milliseconds(29_750), "the last attempt has a quarter of a second")
+                now += pause + .milliseconds(attempt)
+                // 3.75 s for the first four with the least jitter, then one in 2 s.
+                guard pauses.count <= 20 else { break }
             }
+            #expect((6...18).contains(pauses.count), "\(pauses.count) attempts")
             let spread = 0.5 + min(max(jitter, 0), 1)
             #expect(pauses[0] == .milliseconds(Int(500 * spread)))
             #expect(pauses[1] == .milliseconds(Int(1000 * spread)))
             #expect(pauses[2] == .milliseconds(Int(2000 * spread)))
             #expect(pauses[3] == .milliseconds(Int(4000 * spread)))
-            #expect(now > .seconds(29) && now <= .seconds(30))
+            #expect(now > .seconds(29) && now <= .milliseconds(30_050))
         }
     }
 }
