@@ -297,6 +297,29 @@ struct SignallingConnectionTests {
         }
     }
 
+    @Test func `a server that does not read is given up, as the socket says`() async throws {
+        let server = HTTPServer(configuration: HTTPServerConfiguration())
+        let port = try ScriptedServer.listen(server)
+        let (never, end) = AsyncStream.makeStream(of: Void.self)
+        // Takes nothing, as long as the test lasts.
+        server.start(answering: { _ in .upgrade(WebSocketUpgrade { _ in for await _ in never {} }) })
+        let transport = SignallingTransport(http: try HTTPClient(), servers: [])
+        let connection = try await SignallingConnection.open(url: "ws://127.0.0.1:\(port)/", transport: transport)
+        let text = String(repeating: "x", count: 65_536)
+        var refusal: SignallingError?
+        // Both sides' queues and the system's are full long before 64 MiB.
+        for number in 0..<1024 where refusal == nil {
+            do throws(SignallingError) { try connection.sendMessage(text, messageID: "\(number)") } catch {
+                refusal = error
+            }
+        }
+        let tooSlow = SignallingEnd.closed(code: 1013, reason: "the server does not read")
+        #expect(refusal == .ended(tooSlow))
+        #expect(connection.end == tooSlow)
+        end.finish()
+        await server.stop(grace: .zero)
+    }
+
     @Test func `a leave says so, a loss does not`() async throws {
         try await withConnection { server, connection, peer in
             connection.leave()

@@ -138,8 +138,10 @@ package final class SignallingConnection: Sendable {
         case .queued: return
         case .closed: throw .ended(.closed(code: socket.closing?.code ?? 1006, reason: ""))
         case .tooSlow:
-            finish(.closed(code: 1008, reason: "the server does not read"))
-            throw .ended(.closed(code: 1008, reason: "the server does not read"))
+            // With the code that the socket closes with.
+            let end = SignallingEnd.closed(code: 1013, reason: "the server does not read")
+            finish(end)
+            throw .ended(end)
         }
     }
 
