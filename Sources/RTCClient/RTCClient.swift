@@ -119,7 +119,8 @@ public final class RTCClient: Sendable {
 
     /// Changes the role, in the mode `live`. Before a join it is the role to join with.
     ///
-    /// - Throws: 24006 in the mode `rtc`; 21002 when tracks are published that the audience may not have.
+    /// - Throws: 24006 in the mode `rtc`; 21002 while joining or cut off, and when tracks are published that the audience
+    ///   may not have; what the server says. The role stays as it was then.
     public func setClientRole(_ role: ClientRole) async throws(RTCError) { try await core.setRole(role) }
 
     /// The role now, or the one of the next join: `RTCConfiguration.role` until `setClientRole` has changed it. Of meaning
