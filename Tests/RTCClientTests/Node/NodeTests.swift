@@ -208,7 +208,7 @@ struct NodeTests {
 
     /// Forty users come, go, publish, mute, take back and lose their connections at random; when it is quiet, each
     /// client shows the same room.
-    @Test(arguments: [UInt64.random(in: 0...UInt64.max)])
+    @Test(arguments: [1, 2] as [UInt64])
     func `in the end everybody sees the same room`(seed: UInt64) async throws {
         let scene = try NodeScene()
         let clients = try (0..<40).map { _ in try scene.client() }
@@ -230,7 +230,6 @@ struct NodeTests {
         for (number, client) in clients.enumerated() {
             client.join(token: scene.token("user\(number)"), userData: "data\(number)")
         }
-        let deadline = ContinuousClock.now + .seconds(15)
         func truth(of number: Int) -> [String: String] {
             Dictionary(
                 clients[number].publishedTracks.compactMap { track in
@@ -262,7 +261,8 @@ struct NodeTests {
             }
             return texts
         }
-        while !differences().isEmpty, ContinuousClock.now < deadline { try await Task.sleep(for: .milliseconds(50)) }
+        // The suite's time limit cancels the task.
+        while !Task.isCancelled, !differences().isEmpty { try? await Task.sleep(for: .milliseconds(50)) }
         let left = differences()
         #expect(left.isEmpty, "seed \(seed): \(left.count) differences, such as \(left.prefix(5))")
         for client in clients { client.leave() }
