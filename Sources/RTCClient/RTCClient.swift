@@ -141,13 +141,18 @@ public final class RTCClient: Sendable {
 
     /// Publishes tracks: when this returns, they have their ids and the others hear of them. No media flows yet.
     ///
-    /// - Throws: 10033 for a track that is published already; 24007 in the role audience; 21002 unless connected; what
-    ///   the server says. All or none of the tracks are published.
+    /// Without an answer in time, or when its task is cancelled meanwhile, the connection begins anew, so that nobody goes
+    /// on to see what the server may have published.
+    ///
+    /// - Throws: 10033 for a track that is published already; 24007 in the role audience; 21002 unless connected, also
+    ///   when the client leaves meanwhile; 21008 without an answer; what the server says. All or none of the tracks are
+    ///   published.
     public func publish(_ tracks: [LocalTrack]) async throws(RTCError) { try await core.publish(tracks) }
 
-    /// Takes tracks back.
+    /// Takes tracks back. Without an answer in time they are gone, too, and the connection begins anew.
     ///
-    /// - Throws: 10031 for a track that is not published; 21002 unless connected.
+    /// - Throws: 10031 for a track that is not published; 21002 unless connected; what the server says: then they are
+    ///   published still.
     public func unpublish(_ tracks: [LocalTrack]) async throws(RTCError) { try await core.unpublish(tracks) }
 
     /// Subscribes to tracks of the others; those that are subscribed already stay so.

@@ -223,6 +223,16 @@ struct SignallingConnectionTests {
             task.cancel()
             let error = await #expect(throws: SignallingError.self) { try await task.value }
             #expect(error == .cancelled)
+
+            // One that is cancelled already sends nothing.
+            let early = Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                try await connection.kick("bob")
+            }
+            let unsent = await #expect(throws: SignallingError.self) { try await early.value }
+            #expect(unsent == .cancelledUnsent)
+            connection.leave()
+            _ = try await peer.expect("disconnect")
         }
     }
 

@@ -183,8 +183,16 @@ struct NodeTests {
                 try await listening.wait(for: .connected)
                 continue
             }
-            switch random.next() % 12 {
+            switch random.next() % 13 {
             case 0: client.leave()
+            case 11:
+                guard client.publishedTracks.count < 3 else { continue }
+                // Given up at some moment: nobody may see it as published afterwards.
+                let track = LocalTrack(kind: .audio, tag: "given up")
+                let publishing = Task { try await client.publish([track]) }
+                for _ in 0..<(random.next() % 8) { await Task.yield() }
+                publishing.cancel()
+                _ = try? await publishing.value
             case 1...4:
                 guard client.publishedTracks.count < 3 else { continue }
                 let track = LocalTrack(kind: random.next() % 2 == 0 ? .audio : .video, tag: "tag\(random.next() % 100)")
