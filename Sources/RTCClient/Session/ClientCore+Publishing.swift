@@ -287,7 +287,7 @@ extension ClientCore {
                 guard let known = answer.ownSubscriptions.map({ Set($0.map(\.trackID)) }) else { return true }
                 return own.allSatisfy { known.contains($0) }
             }
-            if isComplete == false { try await self.resubscribe(life) }
+            if isComplete == false { await self.resubscribe(life) }
         }
         subscribeAutomatically(life)
     }
