@@ -119,7 +119,8 @@ public final class RTCClient: Sendable {
 
     /// Changes the role, in the mode `live`. Before a join it is the role to join with.
     ///
-    /// - Throws: 24006 in the mode `rtc`; 21002 when tracks are published that the audience may not have.
+    /// - Throws: 24006 in the mode `rtc`; 21002 while joining or cut off, and when tracks are published that the audience
+    ///   may not have; what the server says. The role stays as it was then.
     public func setClientRole(_ role: ClientRole) async throws(RTCError) { try await core.setRole(role) }
 
     /// The role now, or the one of the next join: `RTCConfiguration.role` until `setClientRole` has changed it. Of meaning
@@ -140,13 +141,18 @@ public final class RTCClient: Sendable {
 
     /// Publishes tracks: when this returns, they have their ids and the others hear of them. No media flows yet.
     ///
-    /// - Throws: 10033 for a track that is published already; 24007 in the role audience; 21002 unless connected; what
-    ///   the server says. All or none of the tracks are published.
+    /// Without an answer in time, or when its task is cancelled meanwhile, the connection begins anew, so that nobody goes
+    /// on to see what the server may have published.
+    ///
+    /// - Throws: 10033 for a track that is published already; 24007 in the role audience; 21002 unless connected, also
+    ///   when the client leaves meanwhile; 21008 without an answer; what the server says. All or none of the tracks are
+    ///   published.
     public func publish(_ tracks: [LocalTrack]) async throws(RTCError) { try await core.publish(tracks) }
 
-    /// Takes tracks back.
+    /// Takes tracks back. Without an answer in time they are gone, too, and the connection begins anew.
     ///
-    /// - Throws: 10031 for a track that is not published; 21002 unless connected.
+    /// - Throws: 10031 for a track that is not published; 21002 unless connected; what the server says: then they are
+    ///   published still.
     public func unpublish(_ tracks: [LocalTrack]) async throws(RTCError) { try await core.unpublish(tracks) }
 
     /// Subscribes to tracks of the others; those that are subscribed already stay so.

@@ -107,7 +107,7 @@ public struct RTCError: Error, Hashable, Sendable, CustomStringConvertible {
         case .badToken(let text): self.init(.tokenInvalid, text)
         case .denied: self.init(.authFailed, "\(error)")
         case .unreadable(let text): self.init(.fatal, text)
-        case .cancelled: self.init(.fatal, "the task was cancelled")
+        case .cancelled, .cancelledUnsent: self.init(.fatal, "the task was cancelled")
         }
     }
 }

@@ -364,6 +364,43 @@ struct RoleTests {
         await scene.stop()
     }
 
+    @Test func `a role that the server cannot hear of does not change`() async throws {
+        var scene = try ClientScene(mode: .live)
+        let client = scene.client
+        func refuse(_ sourceLocation: SourceLocation = #_sourceLocation) async {
+            let error = await #expect(throws: RTCError.self, sourceLocation: sourceLocation) {
+                try await client.setClientRole(.broadcaster)
+            }
+            #expect(error?.code == .wrongState, sourceLocation: sourceLocation)
+            #expect(client.clientRole == .audience, sourceLocation: sourceLocation)
+        }
+        client.join(token: vectorToken)
+        await scene.expect(.connecting)
+        await refuse()
+        let peer = try await scene.server.nextPeer()
+        try await peer.admit()
+        let first = try await peer.expect("set-privileges")
+        peer.answer(first, Answer(rpcid: first.rpcid))
+        await scene.expect(.connected)
+
+        // In the pause before an attempt there is no connection, during one there is: both are cut off.
+        peer.close(code: 1000)
+        await scene.expect(.reconnecting)
+        _ = await scene.server.clock.sleeper(within: .zero...(.seconds(1)))
+        await refuse()
+        await scene.server.clock.passPause(upTo: .seconds(1))
+        let back = try await scene.server.nextPeer()
+        await refuse()
+        try await back.admit()
+        await scene.expect(.reconnected)
+        let change = Task { try await client.setClientRole(.broadcaster) }
+        let wish = try await back.expect("set-privileges")
+        back.answer(wish, Answer(rpcid: wish.rpcid))
+        try await change.value
+        #expect(client.clientRole == .broadcaster)
+        await scene.stop()
+    }
+
     @Test func `there are no roles in rtc mode`() async throws {
         let scene = try ClientScene()
         let error = await #expect(throws: RTCError.self) { try await scene.client.setClientRole(.broadcaster) }

@@ -48,6 +48,13 @@ private struct Listener: Equatable {
 }
 
 @Suite struct RoomMirrorTests {
+    /// What a room shows of a user, to everybody alike.
+    private struct Shown: Equatable {
+        var data: String
+        var isReconnecting: Bool
+        var mutes: [String: Bool]
+    }
+
     /// Random rooms, seen by notifications and by the lists of a resume: what the events told is what can be asked, and
     /// what is there.
     @Test(arguments: [1, 2, 3, 4, 5, 6, 7, 8] as [UInt64])
@@ -72,8 +79,15 @@ private struct Listener: Equatable {
             }
             #expect(Dictionary(told, uniquingKeysWith: { $1 }) == listener.users, "seed \(seed), step \(step)")
             #expect(listener.problems.isEmpty, "seed \(seed), step \(step)")
-            let real = view.players.mapValues { player in player.tracks.mapValues { $0.muted } }
-            let shown = listener.users.mapValues { user in user.tracks.mapValues { $0.isMuted } }
+            let real = view.players.mapValues { player in
+                Shown(
+                    data: player.playerData, isReconnecting: player.isReconnecting,
+                    mutes: player.tracks.mapValues { $0.muted })
+            }
+            let shown = listener.users.mapValues { user in
+                Shown(
+                    data: user.data, isReconnecting: user.isReconnecting, mutes: user.tracks.mapValues { $0.isMuted })
+            }
             #expect(shown == real, "seed \(seed), step \(step)")
         }
 
@@ -83,7 +97,9 @@ private struct Listener: Equatable {
             let id = ids[Int(random.next() % 8)]
             switch random.next() % 8 {
             case 0, 1:
-                return view.players[name] == nil ? .playerJoined(PlayerInfo(playerID: name, playerData: id)) : nil
+                // Some say nothing of themselves; on the wire that is no data, or an empty text.
+                let data = random.next() % 4 == 0 ? nil : id
+                return view.players[name] == nil ? .playerJoined(PlayerInfo(playerID: name, playerData: data)) : nil
             case 2: return view.players[name]?.tracks.isEmpty == true ? .playerLeft(PlayerReference(name)) : nil
             case 3, 4:
                 guard view.players[name] != nil, view.track(id) == nil else { return nil }
@@ -110,7 +126,10 @@ private struct Listener: Equatable {
                 for _ in 0..<(random.next() % 20) { if let change = change() { _ = view.apply(change) } }
                 var answer = AuthAnswer(rpcid: nil)
                 answer.players =
-                    view.players.map { PlayerInfo(playerID: $0.key, playerData: $0.value.playerData) }
+                    view.players.map { name, player in
+                        let isSaid = !player.playerData.isEmpty || random.next() % 2 == 0
+                        return PlayerInfo(playerID: name, playerData: isSaid ? player.playerData : nil)
+                    }
                     + [PlayerInfo(playerID: "me")]
                 answer.tracks = view.players.values.flatMap { $0.tracks.values } + [track("mine", of: "me")]
                 // The lists do not say who is cut off.

@@ -223,6 +223,16 @@ struct SignallingConnectionTests {
             task.cancel()
             let error = await #expect(throws: SignallingError.self) { try await task.value }
             #expect(error == .cancelled)
+
+            // One that is cancelled already sends nothing.
+            let early = Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                try await connection.kick("bob")
+            }
+            let unsent = await #expect(throws: SignallingError.self) { try await early.value }
+            #expect(unsent == .cancelledUnsent)
+            connection.leave()
+            _ = try await peer.expect("disconnect")
         }
     }
 
@@ -295,6 +305,29 @@ struct SignallingConnectionTests {
             await #expect(throws: SignallingError.self) { try await connection.kick("bob") }
             #expect(throws: SignallingError.self) { try connection.mute([]) }
         }
+    }
+
+    @Test func `a server that does not read is given up, as the socket says`() async throws {
+        let server = HTTPServer(configuration: HTTPServerConfiguration())
+        let port = try ScriptedServer.listen(server)
+        let (never, end) = AsyncStream.makeStream(of: Void.self)
+        // Takes nothing, as long as the test lasts.
+        server.start(answering: { _ in .upgrade(WebSocketUpgrade { _ in for await _ in never {} }) })
+        let transport = SignallingTransport(http: try HTTPClient(), servers: [])
+        let connection = try await SignallingConnection.open(url: "ws://127.0.0.1:\(port)/", transport: transport)
+        let text = String(repeating: "x", count: 65_536)
+        var refusal: SignallingError?
+        // Both sides' queues and the system's are full long before 64 MiB.
+        for number in 0..<1024 where refusal == nil {
+            do throws(SignallingError) { try connection.sendMessage(text, messageID: "\(number)") } catch {
+                refusal = error
+            }
+        }
+        let tooSlow = SignallingEnd.closed(code: 1013, reason: "the server does not read")
+        #expect(refusal == .ended(tooSlow))
+        #expect(connection.end == tooSlow)
+        end.finish()
+        await server.stop(grace: .zero)
     }
 
     @Test func `a leave says so, a loss does not`() async throws {

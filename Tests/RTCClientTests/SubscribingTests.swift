@@ -136,4 +136,66 @@ struct SubscribingTests {
         #expect(Set(wanted) == ["a", "b"])
         await scene.stop()
     }
+
+    @Test func `a subscribing connection that cannot be renewed now is tried again, one that may not be is not`()
+        async throws
+    {
+        var scene = try ClientScene()
+        let client = scene.client
+        let clock = scene.server.clock
+        var peer = try await scene.join(players: bob, tracks: [track("a", of: "bob"), track("b", of: "bob")])
+        for _ in 0..<2 { _ = await scene.events.next(isolation: nil) }
+        func isSubscribed(_ id: String) -> Bool? {
+            client.remoteUser("bob")?.audioTracks.first { $0.trackID == id }?.isSubscribed
+        }
+        func subscribe(_ id: String) -> Task<[RemoteTrack], any Error> {
+            Task { try await client.subscribe([remote(id, of: "bob")]) }
+        }
+        let first = subscribe("a")
+        try await peer.acceptSubscription("subpc")
+        #expect(try await first.value.count == 1)
+
+        // Each second anew, also when there was no answer.
+        peer.send(.subscribeDisconnected(ConnectionNotice(connectionID: "sub")))
+        for code in [ResultCode.serverUnavailable, .tooManyOperations] {
+            await clock.passPause(upTo: .seconds(1))
+            peer.refuse(try await peer.expect("subpc"), code)
+        }
+        await clock.passPause(upTo: .seconds(1))
+        _ = try await peer.expect("subpc")
+        await clock.passPause(upTo: .seconds(5))
+        await clock.passPause(upTo: .seconds(1))
+        #expect(try await peer.acceptSubscription("subpc") == ["a"])
+        #expect(isSubscribed("a") == true)
+
+        // The same after a resume to a server that has lost it.
+        peer.close(code: 1000)
+        while case .tracksSubscribed = await scene.events.next(isolation: nil) {}
+        await clock.passPause(upTo: .seconds(1))
+        peer = try await scene.server.nextPeer()
+        try await peer.admit(
+            players: bob, tracks: [track("a", of: "bob"), track("b", of: "bob")], subscriptions: [])
+        await scene.expect(.reconnected)
+        peer.refuse(try await peer.expect("subpc"), .serverUnavailable)
+        await clock.passPause(upTo: .seconds(1))
+        #expect(try await peer.acceptSubscription("subpc") == ["a"])
+
+        // The same when a subscription finds out that the connection is gone.
+        let second = subscribe("b")
+        peer.refuse(try await peer.expect("sub-tracks"), .subscribeConnectionGone)
+        peer.refuse(try await peer.expect("subpc"), .tooManyOperations)
+        #expect(await #expect(throws: RTCError.self) { try await second.value }?.code == .tooManyOperations)
+        await clock.passPause(upTo: .seconds(1))
+        #expect(try await peer.acceptSubscription("subpc") == ["a"])
+
+        // Refused for good: it is not subscribed any more, so that it can be asked for again.
+        peer.send(.subscribeDisconnected(ConnectionNotice(connectionID: "sub")))
+        await clock.passPause(upTo: .seconds(1))
+        peer.refuse(try await peer.expect("subpc"), .noPermission)
+        let third = subscribe("a")
+        #expect(try await peer.acceptSubscription("subpc") == ["a"])
+        #expect(try await third.value.count == 1)
+        #expect(isSubscribed("a") == true)
+        await scene.stop()
+    }
 }

@@ -8,7 +8,11 @@ extension Peer {
     /// Takes `pubpc` or `pub-tracks` and gives the tracks these ids.
     @discardableResult
     func acceptPublication(_ type: String, _ ids: [String]) async throws -> PublishRequest {
-        let frame = try await expect(type)
+        try acceptPublication(try await expect(type), ids)
+    }
+
+    @discardableResult
+    func acceptPublication(_ frame: ClientFrame, _ ids: [String]) throws -> PublishRequest {
         let request: PublishRequest
         switch frame.message {
         case .publishConnection(let body), .publishTracks(let body): request = body
@@ -16,7 +20,7 @@ extension Peer {
         }
         guard request.tracks.count == ids.count else { throw Unexpected("\(request.tracks.count) tracks came") }
         let results = zip(request.tracks, ids).map { PublishedTrackResult(localID: $0.localID, trackID: $1) }
-        if type == "pubpc" {
+        if frame.type == "pubpc" {
             var answer = PublishConnectionAnswer(rpcid: frame.rpcid)
             answer.connectionID = "pub-\(ids.first ?? "")"
             answer.tracks = results

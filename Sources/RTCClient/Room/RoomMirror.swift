@@ -81,7 +81,8 @@ package struct RoomMirror: Sendable {
             events += apply(.playerLeft(PlayerReference(user.userID)))
         }
         for player in players {
-            if users[player.playerID] == nil {
+            // With other data it has left and joined meanwhile, perhaps without tracks before and after.
+            if users[player.playerID]?.data != player.playerData ?? "" {
                 events += apply(.playerJoined(player))
             } else if users[player.playerID]?.isReconnecting == true {
                 // Whether it is cut off now, auth-res does not say: the news comes by itself.

@@ -21,17 +21,15 @@ extension ClientCore {
         guard mode == .live else { throw RTCError(.wrongMode, "roles are of the mode live") }
         // In turn with publishing: the audience has no tracks.
         try await publishTurns.run { () async throws(RTCError) in
-            let (connection, hasTracks, isOut) = state.withLock { state in
-                (
-                    state.session?.connection, state.session?.publishing.tracks.isEmpty == false,
-                    state.connectionState == .disconnected
-                )
+            let (hasTracks, isOut) = state.withLock { state in
+                (state.session?.publishing.tracks.isEmpty == false, state.connectionState == .disconnected)
             }
             if role == .audience, hasTracks {
                 throw RTCError(.wrongState, "unpublish all tracks before becoming audience")
             }
-            if !isOut, let connection {
-                _ = try usable()
+            // While joining or cut off the server would not hear of it, and keep to the role that it knows.
+            if !isOut {
+                let (_, connection) = try usable()
                 do throws(SignallingError) {
                     try await connection.setPrivileges(role == .broadcaster ? [.subscribe, .publish] : [.subscribe])
                 } catch { throw RTCError(error) }

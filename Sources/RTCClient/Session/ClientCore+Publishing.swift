@@ -6,11 +6,12 @@ import Synchronization
 extension ClientCore {
     /// The session's number and connection.
     ///
+    /// - Parameter life: only of that join.
     /// - Throws: 21002 unless the client is in a room and not cut off.
-    func usable() throws(RTCError) -> (life: Int, connection: SignallingConnection) {
+    func usable(_ life: Int? = nil) throws(RTCError) -> (life: Int, connection: SignallingConnection) {
         let found: (Int, SignallingConnection)? = state.withLock { state in
             guard state.connectionState == .connected || state.connectionState == .reconnected,
-                let session = state.session, let connection = session.connection
+                let session = state.session, let connection = session.connection, session.life == life ?? session.life
             else { return nil }
             return (session.life, connection)
         }
@@ -38,12 +39,10 @@ extension ClientCore {
 
     /// With a publishing connection `pub-tracks`, else `pubpc` with all tracks.
     private func publishInTurn(_ tracks: [LocalTrack], _ life: Int) async throws(RTCError) {
-        let (_, connection) = try usable()
-        guard let publishing = withSession(life, { $0.publishing }) else {
-            throw RTCError(.wrongState, "the client has left the room")
-        }
+        let (_, connection) = try usable(life)
+        guard let publishing = withSession(life, { $0.publishing }) else { throw ClientCore.hasLeft }
         guard publishing.connectionID != nil, !publishing.isUncertain, var offer = publishing.offer, !offer.isFull
-        else { return try await openPublishing(publishing.tracks + tracks, life) }
+        else { return try await replacePublishing(adding: tracks, isGone: false, life, connection) }
 
         let described = describe(tracks, after: publishing.tracks, in: &offer)
         let answer: TracksAnswer<PublishedTrackResult>
@@ -51,18 +50,43 @@ extension ClientCore {
             answer = try await connection.publishMore(sdp: offer.description.text, tracks: described)
         } catch {
             if case .refused(let refused) = error, refused.code == .publishConnectionGone {
-                return try await openPublishing(publishing.tracks + tracks, life)
+                return try await replacePublishing(adding: tracks, isGone: true, life, connection)
             }
-            markUncertain(life, error)
+            endUncertain(life, connection, error)
             throw RTCError(error)
         }
-        let results = try await results(answer.tracks, of: tracks, connection)
-        settle(results, offer, connectionID: nil, life)
+        try settle(try await results(answer.tracks, of: tracks, connection), offer, connectionID: nil, life)
+    }
+
+    private static var hasLeft: RTCError { RTCError(.wrongState, "the client has left the room") }
+
+    /// `pubpc` with what is published, and these. If these fail, the others are published anew without them, as far as
+    /// the server has let them go.
+    ///
+    /// - Parameter isGone: it has already, for the earlier connection is gone.
+    private func replacePublishing(
+        adding tracks: [LocalTrack], isGone: Bool, _ life: Int, _ connection: SignallingConnection
+    ) async throws(RTCError) {
+        let present = withSession(life) { $0.publishing.tracks } ?? []
+        let outcome = await openPublishing(present + tracks, life, connection)
+        guard case .failed(let error, let isReplaced) = outcome else { return }
+        if isGone || isReplaced {
+            // In a task of its own: who gives up this publication does not give up the others.
+            await Task { await self.republish(life) }.value
+        }
+        throw error
+    }
+
+    private enum Opening {
+        case succeeded
+        /// Whether the server has given up the earlier connection for it, and with it the tracks there.
+        case failed(RTCError, isReplaced: Bool)
     }
 
     /// A new publishing connection, which takes the place of any earlier one, with these tracks.
-    private func openPublishing(_ tracks: [LocalTrack], _ life: Int) async throws(RTCError) {
-        let (_, connection) = try usable()
+    private func openPublishing(
+        _ tracks: [LocalTrack], _ life: Int, _ connection: SignallingConnection
+    ) async -> Opening {
         var random = SystemRandomNumberGenerator()
         var offer = ClientOffer(
             transport: .random(fingerprint: certificate.fingerprint, using: &random), sessionID: random.next(),
@@ -72,14 +96,18 @@ extension ClientCore {
         do throws(SignallingError) {
             answer = try await connection.publish(sdp: offer.description.text, tracks: described)
         } catch {
-            markUncertain(life, error)
-            throw RTCError(error)
+            endUncertain(life, connection, error)
+            return .failed(RTCError(error), isReplaced: false)
         }
-        let results = try await results(answer.tracks ?? [], of: tracks, connection)
-        guard let id = answer.connectionID else {
-            throw RTCError(.fatal, "the answer to pubpc names no connection")
-        }
-        settle(results, offer, connectionID: id, life)
+        do throws(RTCError) {
+            let results = try await results(answer.tracks ?? [], of: tracks, connection)
+            guard let id = answer.connectionID else {
+                await takeBack(results.map(\.1), connection)
+                throw RTCError(.fatal, "the answer to pubpc names no connection")
+            }
+            try settle(results, offer, connectionID: id, life)
+            return .succeeded
+        } catch { return .failed(error, isReplaced: true) }
     }
 
     /// Puts the tracks into the offer.
@@ -111,7 +139,7 @@ extension ClientCore {
         var ids: [(LocalTrack, String)] = []
         for track in tracks {
             guard let id = taken[track.localID] else {
-                if !taken.isEmpty { try? await connection.unpublish(trackIDs: taken.values.sorted()) }
+                await takeBack(Array(taken.values), connection)
                 throw RTCError(.fatal, "the server has not taken the \(track.kind) track \"\(track.tag)\"")
             }
             ids.append((track, id))
@@ -119,9 +147,23 @@ extension ClientCore {
         return ids
     }
 
+    /// Takes tracks back of which the app knows nothing. If the server does not do it, the connection ends: the way back
+    /// takes back what the client does not know.
+    private func takeBack(_ trackIDs: [String], _ connection: SignallingConnection) async {
+        guard !trackIDs.isEmpty else { return }
+        do throws(SignallingError) { try await connection.unpublish(trackIDs: trackIDs.sorted()) } catch {
+            if case .refused(let refused) = error, refused.code == .publishNotExist { return }
+            connection.close()
+        }
+    }
+
     /// Notes what is published now, and tells the server which of the tracks are muted.
-    private func settle(_ results: [(LocalTrack, String)], _ offer: ClientOffer, connectionID: String?, _ life: Int) {
-        _ = withSession(life) { session in
+    ///
+    /// - Throws: 21002 if the client has left meanwhile; then nothing is published.
+    private func settle(
+        _ results: [(LocalTrack, String)], _ offer: ClientOffer, connectionID: String?, _ life: Int
+    ) throws(RTCError) {
+        let isThere: Void? = withSession(life) { session in
             session.publishing.offer = offer
             if let connectionID {
                 session.publishing.connectionID = connectionID
@@ -135,22 +177,23 @@ extension ClientCore {
             }
             session.earlyMutes = [:]
         }
+        guard isThere != nil else { throw ClientCore.hasLeft }
         sendMutes(of: results.map(\.0))
     }
 
-    /// Whether the request was executed is not known: the next one, or the way back, begins anew with `pubpc`.
-    private func markUncertain(_ life: Int, _ error: SignallingError) {
-        switch error {
-        case .ended, .timeout, .cancelled, .unreadable: _ = withSession(life) { $0.publishing.isUncertain = true }
-        default: break
-        }
+    /// After a request that the server may have executed without the client knowing it: the others may see tracks that
+    /// the app believes not to be published. The connection ends, and the way back brings both in line at once.
+    private func endUncertain(_ life: Int, _ connection: SignallingConnection, _ error: SignallingError) {
+        guard error.leavesUncertain else { return }
+        _ = withSession(life) { $0.publishing.isUncertain = true }
+        connection.close()
     }
 
     func unpublish(_ tracks: [LocalTrack]) async throws(RTCError) {
         guard !tracks.isEmpty else { return }
         let (life, _) = try usable()
         try await publishTurns.run { () async throws(RTCError) in
-            let (_, connection) = try usable()
+            let (_, connection) = try usable(life)
             let published = withSession(life) { $0.publishing.tracks } ?? []
             var ids: [String] = []
             for track in tracks {
@@ -159,18 +202,27 @@ extension ClientCore {
                 }
                 ids.append(id)
             }
-            _ = withSession(life) { session in
-                session.publishing.tracks.removeAll { tracks.contains($0) }
-                for track in tracks { session.publishing.offer?.remove(localID: track.localID) }
-            }
-            for track in tracks { track.unpublished() }
+            var failure: RTCError?
             do throws(SignallingError) { try await connection.unpublish(trackIDs: ids) } catch {
-                // They are gone here. If the server has not heard of it, it will on the way back.
-                switch error {
-                case .refused, .unreadable, .tooManyRequests: throw RTCError(error)
-                default: break
+                if case .refused(let refused) = error, refused.code == .publishNotExist {
+                    // The others of them are gone all the same.
+                    failure = RTCError(error)
+                } else if error.leavesUncertain {
+                    // They are gone here. If the server has not heard of it, it will on the way back.
+                    connection.close()
+                    if case .unreadable = error { failure = RTCError(error) }
+                } else {
+                    throw RTCError(error)
                 }
             }
+            _ = withSession(life) { session in
+                session.publishing.tracks.removeAll { tracks.contains($0) }
+                for track in tracks {
+                    session.publishing.offer?.remove(localID: track.localID)
+                    track.unpublished()
+                }
+            }
+            if let failure { throw failure }
         }
     }
 
@@ -218,16 +270,15 @@ extension ClientCore {
             let own = publishing.tracks.compactMap(\.trackID)
             let isComplete = known.map { known in own.allSatisfy { known.contains($0) } } ?? true
             let ghosts = known?.subtracting(own) ?? []
+            let (_, connection) = try self.usable(life)
             if isFresh || publishing.isUncertain || !isComplete {
                 // With no track left there is no `pubpc` that would replace what the server still has.
-                if own.isEmpty, !ghosts.isEmpty {
-                    try? await self.usable().connection.unpublish(trackIDs: ghosts.sorted())
-                }
-                try await self.republish(life)
+                if own.isEmpty { await self.takeBack(Array(ghosts), connection) }
+                await self.republish(life)
                 return
             }
             self.sendMutes(of: publishing.tracks)
-            if !ghosts.isEmpty { try? await self.usable().connection.unpublish(trackIDs: ghosts.sorted()) }
+            await self.takeBack(Array(ghosts), connection)
         }
         await subscribeTurns.discardingErrors { () async throws(RTCError) in
             let isComplete = self.withSession(life) { session in
@@ -236,26 +287,27 @@ extension ClientCore {
                 guard let known = answer.ownSubscriptions.map({ Set($0.map(\.trackID)) }) else { return true }
                 return own.allSatisfy { known.contains($0) }
             }
-            if isComplete == false { try await self.resubscribe(life) }
+            if isComplete == false { await self.resubscribe(life) }
         }
         subscribeAutomatically(life)
     }
 
     /// `pubpc` with all tracks. Those that the server does not take are lost, and the app is told.
-    private func republish(_ life: Int) async throws(RTCError) {
-        guard let tracks = withSession(life, { $0.publishing.tracks }) else { return }
-        guard !tracks.isEmpty else {
-            _ = withSession(life) { $0.publishing = Publishing() }
-            return
+    private func republish(_ life: Int) async {
+        let tracks = withSession(life) { session in
+            let tracks = session.publishing.tracks
+            if tracks.isEmpty { session.publishing = Publishing() }
+            // Until it has succeeded: cut off, the next way back repeats it.
+            session.publishing.isUncertain = !tracks.isEmpty
+            return tracks
         }
-        do throws(RTCError) { try await openPublishing(tracks, life) } catch {
-            // Cut off again: the next way back repeats this.
-            guard withSession(life, { $0.connection?.end == nil }) == true else { throw error }
-            _ = withSession(life) { session in
-                session.publishing = Publishing()
-                for track in tracks { track.unpublished() }
-                emit([.localTracksLost(tracks, error)])
-            }
+        guard let tracks, !tracks.isEmpty, let connection = try? usable(life).connection else { return }
+        let outcome = await openPublishing(tracks, life, connection)
+        guard case .failed(let error, _) = outcome, connection.end == nil else { return }
+        _ = withSession(life) { session in
+            session.publishing = Publishing()
+            for track in tracks { track.unpublished() }
+            emit([.localTracksLost(tracks, error)])
         }
     }
 
@@ -264,7 +316,7 @@ extension ClientCore {
         guard await pause(.seconds(1)) else { return }
         await publishTurns.discardingErrors { () async throws(RTCError) in
             guard self.withSession(life, { $0.publishing.connectionID == connectionID }) == true else { return }
-            try await self.republish(life)
+            await self.republish(life)
         }
     }
 }

@@ -38,7 +38,11 @@ extension ClientCore {
                 if let answer {
                     settle(answer.tracks, connectionID: nil, life)
                 } else {
-                    try await openSubscribing(adding: pending, life)
+                    do throws(RTCError) { try await openSubscribing(adding: pending, life) } catch {
+                        // What is subscribed has no connection any more, either.
+                        if let id = subscribing.connectionID { Task { await self.renewSubscribing(life, after: id) } }
+                        throw error
+                    }
                 }
             }
         }
@@ -63,10 +67,7 @@ extension ClientCore {
     }
 
     private func markSubscribingUncertain(_ life: Int, _ error: SignallingError) {
-        switch error {
-        case .ended, .timeout, .cancelled, .unreadable: _ = withSession(life) { $0.subscribing.isUncertain = true }
-        default: break
-        }
+        if error.leavesUncertain { _ = withSession(life) { $0.subscribing.isUncertain = true } }
     }
 
     /// Notes which are subscribed now, and tells the app of the new ones.
@@ -164,21 +165,39 @@ extension ClientCore {
 
     // MARK: After a loss
 
-    /// `subpc` with all that is subscribed.
-    func resubscribe(_ life: Int) async throws(RTCError) {
-        let isNeeded = withSession(life) { session in
+    /// `subpc` with all that is subscribed, for the connection that it hung on is gone. When the server cannot do it now,
+    /// it is tried again each second; what it refuses for good is not subscribed any more.
+    func resubscribe(_ life: Int) async {
+        let own = withSession(life) { session in
+            let own = session.room.trackIDs(subscribed: true)
             session.subscribing.connectionID = nil
-            return !session.room.trackIDs(subscribed: true).isEmpty
+            // Until it has succeeded: cut off, the next way back repeats it.
+            session.subscribing.isUncertain = !own.isEmpty
+            return own
         }
-        if isNeeded == true { try await openSubscribing(adding: [], life) }
+        guard let own, !own.isEmpty else { return }
+        do throws(RTCError) { try await openSubscribing(adding: [], life) } catch {
+            switch error.code {
+            case .networkTimeout, .wrongState: break  // Cut off.
+            case .serverUnavailable, .tooManyOperations, .operationTimeout:
+                Task { await self.renewSubscribing(life, after: nil) }
+            default:
+                _ = withSession(life) { session in
+                    for id in own { session.room.unsubscribed(id) }
+                    session.subscribing.isUncertain = false
+                }
+            }
+        }
     }
 
     /// The server has given up the subscribing connection: a new one.
-    func renewSubscribing(_ life: Int, after connectionID: String) async {
+    ///
+    /// - Parameter connectionID: which; `nil` if the client has none already.
+    func renewSubscribing(_ life: Int, after connectionID: String?) async {
         guard await pause(.seconds(1)) else { return }
         await subscribeTurns.discardingErrors { () async throws(RTCError) in
             guard self.withSession(life, { $0.subscribing.connectionID == connectionID }) == true else { return }
-            try await self.resubscribe(life)
+            await self.resubscribe(life)
         }
     }
 }

@@ -138,8 +138,10 @@ package final class SignallingConnection: Sendable {
         case .queued: return
         case .closed: throw .ended(.closed(code: socket.closing?.code ?? 1006, reason: ""))
         case .tooSlow:
-            finish(.closed(code: 1008, reason: "the server does not read"))
-            throw .ended(.closed(code: 1008, reason: "the server does not read"))
+            // With the code that the socket closes with.
+            let end = SignallingEnd.closed(code: 1013, reason: "the server does not read")
+            finish(end)
+            throw .ended(end)
         }
     }
 
@@ -148,8 +150,9 @@ package final class SignallingConnection: Sendable {
     /// - Parameters:
     ///   - body: gets the rpcid to put in.
     ///   - timeout: instead of the transport's.
-    /// - Throws: `.timeout`, `.ended`, `.unreadable`, `.tooManyRequests`, `.cancelled`; `.refused` when the answer has
-    ///   another code than 0 and cannot be read as this type. Else the code is the caller's to look at.
+    /// - Throws: `.timeout`, `.ended`, `.unreadable`, `.tooManyRequests`, `.cancelled`, `.cancelledUnsent`; `.refused`
+    ///   when the answer has another code than 0 and cannot be read as this type. Else the code is the caller's to look
+    ///   at.
     package func request<Response: Decodable>(
         _ type: String, timeout: Duration? = nil, answer: Response.Type = Response.self,
         _ body: (_ rpcid: String) -> some Encodable
@@ -160,9 +163,9 @@ package final class SignallingConnection: Sendable {
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 expect(type, rpcid, until: due, continuation)
-                do throws(SignallingError) { try send(frame) } catch { resolve(rpcid, .failure(error)) }
                 // A cancellation from before the line above found nothing to resolve.
-                if Task.isCancelled { resolve(rpcid, .failure(.cancelled)) }
+                if Task.isCancelled { return resolve(rpcid, .failure(.cancelledUnsent)) }
+                do throws(SignallingError) { try send(frame) } catch { resolve(rpcid, .failure(error)) }
             }
         } onCancel: {
             resolve(rpcid, .failure(.cancelled))

@@ -30,7 +30,20 @@ package enum SignallingError: Error, Sendable, Equatable {
     case ended(SignallingEnd)
     /// More requests wait for their answers than a connection may have.
     case tooManyRequests
+    /// The task was cancelled. A request was sent, and may be executed.
     case cancelled
+    /// The task was cancelled before the request was sent: the server does not hear of it.
+    case cancelledUnsent
+}
+
+extension SignallingError {
+    /// Whether a request that failed so may have been executed all the same.
+    var leavesUncertain: Bool {
+        switch self {
+        case .ended, .timeout, .cancelled, .unreadable: true
+        default: false
+        }
+    }
 }
 
 extension SignallingError: CustomStringConvertible {
@@ -42,7 +55,7 @@ extension SignallingError: CustomStringConvertible {
         case .refused(let refused): "\(refused.text) (\(refused.code.rawValue))"
         case .ended(let end): end.description
         case .tooManyRequests: "too many requests wait for their answers"
-        case .cancelled: "cancelled"
+        case .cancelled, .cancelledUnsent: "cancelled"
         }
     }
 }

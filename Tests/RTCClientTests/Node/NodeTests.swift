@@ -183,8 +183,16 @@ struct NodeTests {
                 try await listening.wait(for: .connected)
                 continue
             }
-            switch random.next() % 12 {
+            switch random.next() % 13 {
             case 0: client.leave()
+            case 11:
+                guard client.publishedTracks.count < 3 else { continue }
+                // Given up at some moment: nobody may see it as published afterwards.
+                let track = LocalTrack(kind: .audio, tag: "given up")
+                let publishing = Task { try await client.publish([track]) }
+                for _ in 0..<(random.next() % 8) { await Task.yield() }
+                publishing.cancel()
+                _ = try? await publishing.value
             case 1...4:
                 guard client.publishedTracks.count < 3 else { continue }
                 let track = LocalTrack(kind: random.next() % 2 == 0 ? .audio : .video, tag: "tag\(random.next() % 100)")
@@ -208,7 +216,7 @@ struct NodeTests {
 
     /// Forty users come, go, publish, mute, take back and lose their connections at random; when it is quiet, each
     /// client shows the same room.
-    @Test(arguments: [UInt64.random(in: 0...UInt64.max)])
+    @Test(arguments: [1, 2] as [UInt64])
     func `in the end everybody sees the same room`(seed: UInt64) async throws {
         let scene = try NodeScene()
         let clients = try (0..<40).map { _ in try scene.client() }
@@ -230,7 +238,6 @@ struct NodeTests {
         for (number, client) in clients.enumerated() {
             client.join(token: scene.token("user\(number)"), userData: "data\(number)")
         }
-        let deadline = ContinuousClock.now + .seconds(15)
         func truth(of number: Int) -> [String: String] {
             Dictionary(
                 clients[number].publishedTracks.compactMap { track in
@@ -262,7 +269,8 @@ struct NodeTests {
             }
             return texts
         }
-        while !differences().isEmpty, ContinuousClock.now < deadline { try await Task.sleep(for: .milliseconds(50)) }
+        // The suite's time limit cancels the task.
+        while !Task.isCancelled, !differences().isEmpty { try? await Task.sleep(for: .milliseconds(50)) }
         let left = differences()
         #expect(left.isEmpty, "seed \(seed): \(left.count) differences, such as \(left.prefix(5))")
         for client in clients { client.leave() }
