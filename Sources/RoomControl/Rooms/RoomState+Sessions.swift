@@ -189,7 +189,7 @@ extension RoomState {
             leave(user, reason, now: now, effects: &effects)
         } else if wasLost {
             // Its legs live: it is there.
-            effects.append(.broadcast(.playerReconnected(PlayerReference(user)), except: nil))
+            announceReturn(of: user, effects: &effects)
         }
         for leg in sorted(hungry) { feed(leg, effects: &effects) }
     }
