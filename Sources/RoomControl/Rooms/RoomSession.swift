@@ -52,7 +52,7 @@ package struct SessionGrant: Sendable {
     package var reconnecting: [String] = []
     package var ownPublications: [String] = []
     package var ownSubscriptions: [String] = []
-    /// Of its own tracks those that the server has muted.
+    /// Of `ownPublications` those that the server has muted.
     package var mutedByServer: [String] = []
     package var capabilities: RTPCapabilities?
     /// Missed while away.

@@ -241,26 +241,6 @@ import Testing
         }
     }
 
-    @Test func `the server's mute is told to the publisher, too`() async throws {
-        var room = SignallingFixture()
-        try room.join("user")
-        try room.join("watcher")
-        let track = try room.publish("user", ["a0"])[0]
-        #expect(room.fixture.run { $0.muteByServer(track, true, now: $1, effects: &$2) })
-        let mute = Notification.tracksMuted(MuteTracks(tracks: [TrackMute(trackID: track, muted: true)]))
-        #expect(room.last("user") == mute && room.last("watcher") == mute)
-        // What the publisher says itself changes nothing as long as the server's mute lasts.
-        try room.fixture.run {
-            try $0.mute(
-                "user", link: room.links["user"]!, [TrackMute(trackID: track, muted: false)], now: $1, effects: &$2)
-        }
-        #expect(room.last("watcher") == mute)
-        #expect(room.fixture.run { $0.muteByServer(track, false, now: $1, effects: &$2) })
-        #expect(
-            room.last("watcher") == .tracksMuted(MuteTracks(tracks: [TrackMute(trackID: track, muted: false)])))
-        #expect(!room.fixture.run { $0.muteByServer("none", true, now: $1, effects: &$2) })
-    }
-
     // MARK: Roles
 
     @Test func `an audience does not publish`() async throws {

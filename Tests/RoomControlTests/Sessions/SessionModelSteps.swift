@@ -117,7 +117,12 @@ extension SessionModelRun {
         }
         if let first = problems.first { note("\(user): \(first)") }
         clients[token]?.lastPing = now
-        clients[token]?.view.ownTracks = Set(model.tracks(of: user).map(\.info.trackID))
+        let own = model.tracks(of: user).filter { $0.leg == nil }
+        clients[token]?.view.ownTracks = Set(own.map(\.info.trackID))
+        clients[token]?.serverMutes = Set(grant.mutedByServer)
+        if grant.mutedByServer != own.filter(\.isMutedByServer).map(\.info.trackID) {
+            note("\(user) is told that the server mutes \(grant.mutedByServer)")
+        }
     }
 
     private mutating func resume() {
