@@ -98,14 +98,9 @@ extension RoomState {
         return true
     }
 
-    /// Bans a user from this life of the room until that time, or lifts the ban. A user who is in is not put out by it: kick
-    /// it, too. False: too many are banned.
-    package mutating func ban(_ user: String, until: MediaTime?, now: MediaTime) -> Bool {
-        bans = bans.filter { now < $0.value }
-        guard bans[user] != nil || until == nil || bans.count < limits.bansPerRoom else { return false }
-        bans[user] = until
-        return true
-    }
+    /// Who may not come in from here on, and until when: all that `BanTable` has for the room, in place of what it had before.
+    /// So its bound holds here, too, and there is no other. A user who is in is not put out by it: kick it, too.
+    package mutating func setBans(_ bans: [String: MediaTime]) { self.bans = bans }
 }
 
 // MARK: - Details for the server API

@@ -41,7 +41,6 @@ struct SessionModelKit {
         limits.messagesPerSecond = seed % 2 == 0 ? 1 : 50
         // The model does not count changes; SignallingInputTests does.
         limits.changesPerSecond = 1_000_000
-        limits.bansPerRoom = 2
         limits.messageBytes = 64
         limits.tagBytes = 32
         if seed % 7 == 2 { limits.usersPerRoom = 3 }
