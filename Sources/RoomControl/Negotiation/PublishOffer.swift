@@ -90,7 +90,7 @@ extension PublishOffer {
                 throw NegotiationError(
                     .codecMissing,
                     reason:
-                        "the section \(excerpt(track.localMid)) has no \(wanted.codec.name) under payload type"
+                        "the section \(track.localMid.quoted) has no \(wanted.codec.name) under payload type"
                         + " \(wanted.payloadType), as the client's capabilities had")
             }
         }
