@@ -1,4 +1,5 @@
 import MediaWire
+import RoomControl
 
 /// One key of the configuration: its names in file, environment and flags, its meaning, and how its value is read.
 package struct ConfigurationKey<Root: Sendable>: Sendable {
@@ -141,7 +142,7 @@ extension ConfigurationKey where Root == NodeConfiguration {
                 \.limits.changesPerSecond, .count(1...100_000, of: "changes")),
             .init(
                 "limits.tracksPerUser", "N", "tracks that one user publishes at one time", \.limits.tracksPerUser,
-                .count(1...1024, of: "tracks")),
+                .count(1...PublishOffer.maximumTracks, of: "tracks")),
             .init(
                 "limits.usersPerRoom", "N", "users in one room, whatever its app allows", \.limits.usersPerRoom,
                 .count(1...1_000_000, of: "users")),

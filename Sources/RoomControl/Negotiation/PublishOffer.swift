@@ -70,7 +70,8 @@ package struct PublishOffer: Sendable {
         }
     }
 
-    /// More tracks in one request are refused.
+    /// More tracks in one request are refused. A user may not be allowed more at one time, either: whoever publishes anew does it
+    /// in one request.
     package static let maximumTracks = 64
     /// Layers of one track: low, medium and high.
     package static let maximumLayers = 3
