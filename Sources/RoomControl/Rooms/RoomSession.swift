@@ -85,7 +85,6 @@ extension RoomState {
     struct PublishConnection: Sendable {
         let id: String
         var credentials: ICECredentials
-        let offer: PublishOffer
     }
 
     struct SubscribeConnection: Sendable {
