@@ -82,11 +82,10 @@ extension Room {
             result = .success(.senderIsPresent)
         } else {
             do throws(Refused) {
-                let before = state.messageSerial
                 let serial = try state.sendServerMessage(
                     message, sender: sender, now: now, unixMilliseconds: environment.clock.unixMilliseconds(),
                     effects: &effects)
-                result = .success(serial == before ? .nobody : .sent(serial: serial))
+                result = .success(serial.map { .sent(serial: $0) } ?? .nobody)
             } catch { result = .failure(error) }
         }
         obey(effects)
@@ -138,6 +137,7 @@ package struct RoomDetails: Sendable {
         }
     }
 }
+
 extension BanTable {
     /// What a room is told: who is banned now, and until when in its monotonic time.
     func bans(of key: RoomKey, by clock: RoomClock) -> [String: MediaTime] {
@@ -145,7 +145,6 @@ extension BanTable {
         return Dictionary(active.map { ($0.user, clock.time(ofUnix: $0.until)) }, uniquingKeysWith: { $1 })
     }
 }
-
 
 extension RoomClock {
     /// The monotonic time of a Unix time in seconds; far from now it is bounded to ten years.
