@@ -1,19 +1,5 @@
 // The bodies of what the server answers: `<type>-res` with the request's rpcid, `code`, and `error` when it is not 0.
 
-/// What every answer begins with.
-public struct AnswerStatus: Hashable, Sendable {
-    public var code: ResultCode
-    /// Absent when the code is 0: the vendor's clients take a text for a failure.
-    public var error: String?
-
-    public init(_ refused: Refused? = nil) {
-        code = refused?.code ?? .ok
-        error = refused?.text
-    }
-
-    public var refused: Refused? { code == .ok ? nil : Refused(code, error ?? "refused with code \(code.rawValue)") }
-}
-
 /// A plain answer.
 public struct Answer: Codable, Hashable, Sendable {
     public var rpcid: String?

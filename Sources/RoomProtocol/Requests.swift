@@ -48,12 +48,13 @@ public struct PublishedTrack: Codable, Hashable, Sendable {
     public var localMid: String?
     public var master: Bool?
     public var kind: TrackKind
-    /// Wished bitrate in kbit/s.
-    public var kbps: Int?
+    /// Wished bitrate in kbit/s, not whole with every client; a server does not need it.
+    public var kbps: Double?
     public var tag: String?
 
     public init(
-        localID: String, localMid: String?, master: Bool? = nil, kind: TrackKind, kbps: Int? = nil, tag: String? = nil
+        localID: String, localMid: String?, master: Bool? = nil, kind: TrackKind, kbps: Double? = nil,
+        tag: String? = nil
     ) {
         self.localID = localID
         self.localMid = localMid

@@ -31,7 +31,8 @@ public struct TrackInfo: Codable, Hashable, Sendable {
     /// The user's first of its kind.
     public var master: Bool
     public var muted: Bool
-    /// Raised when the same track is published anew.
+    /// Always 1 here, for a track that is published anew gets a new id. Clients compare it on a resume: another value under the
+    /// same id is a track that went and came.
     public var versionID: Int
     /// The `a=mid` of the track at every subscriber; unique among the room's tracks.
     public var mid: String

@@ -45,7 +45,9 @@ struct AppBody: Encodable {
 
 extension RequestBody {
     /// What a request wants of an app. Unknown fields are ignored: the vendor has more of them.
-    package func appChanges() throws(Problem) -> AppChanges {
+    ///
+    /// - Parameter callbacks: where its events may go.
+    package func appChanges(callbacks: WebhookAllowList) throws(Problem) -> AppChanges {
         var changes = AppChanges()
         changes.title = try text("title", upTo: 256)
         changes.hub = try text("hub", upTo: 256)
@@ -58,7 +60,7 @@ extension RequestBody {
         changes.userTimeout = try seconds("userTimeout", in: AppSettings.userTimeouts)
         changes.videoCodec = try videoCodec()
         changes.mergePublishRtmp = try object("mergePublishRtmp", upTo: 4096)
-        changes.eventCbUrl = try callbackURL()
+        changes.eventCbUrl = try callbackURL(callbacks)
         changes.eventCbSecret = try text("eventCbSecret", upTo: 256)
         changes.eventCbVersion = try number("eventCbVersion", in: 1...1, of: "the callbacks' version,")
         return changes
@@ -99,15 +101,12 @@ extension RequestBody {
         return codec
     }
 
-    /// Empty: no callbacks any more.
-    private func callbackURL() throws(Problem) -> String? {
-        guard let url = try text("eventCbUrl", upTo: 2048), !url.isEmpty else { return try text("eventCbUrl", upTo: 0) }
-        let lower = url.lowercased()
-        let rest = ["http://", "https://"].first { lower.hasPrefix($0) }.map { lower.dropFirst($0.count) }
-        guard let host = rest?.prefix(while: { !"/?#".contains($0) }), !host.isEmpty,
-            url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
-        else {
-            throw Problem(message: "eventCbUrl must be an http or https URL with a host, or empty for no callbacks")
+    /// Empty: no callbacks any more. What stands here is what events are sent to: one judge for both.
+    private func callbackURL(_ allowed: WebhookAllowList) throws(Problem) -> String? {
+        guard let url = try text("eventCbUrl", upTo: WebhookAllowList.longestURL) else { return nil }
+        if url.isEmpty { return url }
+        do throws(WebhookAddressError) { _ = try allowed.check(url) } catch {
+            throw Problem(message: "eventCbUrl must be empty or a URL that events can be sent to: \(error.message)")
         }
         return url
     }

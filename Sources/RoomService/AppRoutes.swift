@@ -4,6 +4,8 @@ import WebTransport
 /// The server API's rows about apps: make, look at, change, list, remove.
 struct AppRoutes: Sendable {
     let gate: ServerGate
+    /// Where apps' events may go.
+    let callbacks: WebhookAllowList
     /// Ends all rooms of an app that is no more.
     let closeRooms: @Sendable (_ app: String) async -> Void
     /// Takes a line for whoever runs the node.
@@ -32,7 +34,7 @@ struct AppRoutes: Sendable {
     private func create(_ request: HTTPRequest, _ key: AccessKey) -> HTTPResponse {
         var random = RandomSource.system
         do throws(RequestBody.Problem) {
-            let changes = try RequestBody(request).appChanges()
+            let changes = try RequestBody(request).appChanges(callbacks: callbacks)
             do throws(AppError) {
                 return Answer.json(
                     AppBody(
@@ -43,7 +45,7 @@ struct AppRoutes: Sendable {
 
     private func update(_ id: String, _ request: HTTPRequest, _ key: AccessKey) -> HTTPResponse {
         do throws(RequestBody.Problem) {
-            let changes = try RequestBody(request).appChanges()
+            let changes = try RequestBody(request).appChanges(callbacks: callbacks)
             do throws(AppError) {
                 return Answer.json(
                     AppBody(try apps.update(id, changes, ownedBy: key, unixTime: gate.clock.unixTime())))

@@ -13,7 +13,10 @@ package struct NodeServices: Sendable {
         package var publicURL: String?
         /// The access key that may drain the node; `nil`: nobody may.
         package var operatorKey: String?
-        package var signalling = SignallingSettings()
+        /// WebSockets for signalling at one time.
+        package var connections = 10_000
+        /// Where apps' events may be sent to.
+        package var callbacks = WebhookAllowList.everything
         /// Whole families of figures that others count, as Prometheus reads them.
         package var moreMetrics: @Sendable () -> String = { "" }
         /// The HTTP server's own counts, for the metrics.
@@ -30,15 +33,6 @@ package struct NodeServices: Sendable {
             self.plainLegs = plainLegs
             self.isTrustedProxy = isTrustedProxy
         }
-    }
-
-    package struct SignallingSettings: Hashable, Sendable {
-        /// WebSockets at one time.
-        package var connections = 10_000
-        /// Bytes of an incoming frame; above: `error` 10053, and a quarter above that, 64 KiB at least: close 1009.
-        package var frameBytes = 1 << 20
-
-        package init() {}
     }
 
     private let router: Router
@@ -70,11 +64,12 @@ package struct NodeServices: Sendable {
             address: PublicAddress(
                 configured: settings.publicURL,
                 clientAddress: ClientAddress(isTrustedProxy: settings.isTrustedProxy)),
-            counters: counters, settings: settings.signalling)
+            counters: counters, mostConnections: settings.connections,
+            frameBytes: environment.limits.frameBytes)
         signalling.add(to: &router)
         let gate = ServerGate(apps: apps, clock: environment.clock)
         AppRoutes(
-            gate: gate,
+            gate: gate, callbacks: settings.callbacks,
             closeRooms: { app in
                 directory.bans.forget(app: app)
                 await directory.closeAll(app: app, .deleted, "the app was deleted")

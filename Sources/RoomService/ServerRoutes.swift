@@ -38,7 +38,7 @@ struct ServerRoutes: Sendable {
         case .done: Answer.json(Body())
         case .pending: Answer.error(503, "the removal is pending: its worker has not confirmed it yet; ask again")
         case .noSuchUser: Answer.error(612, "user not found")
-        case .roomClosed: Answer.error(615, "room not active")
+        case .roomClosed: Answer.roomNotActive
         }
     }
 

@@ -7,7 +7,10 @@ struct SignallingRoutes: Sendable {
     let endpoint: SignallingEndpoint
     let address: PublicAddress
     let counters: NodeCounters
-    let settings: NodeServices.SignallingSettings
+    /// WebSockets at one time.
+    let mostConnections: Int
+    /// Bytes of an incoming frame; above: `error` 10053, and a quarter above that, 64 KiB at least: close 1009.
+    let frameBytes: Int
 
     /// Where the WebSocket is opened; clients append `?rpcid=` when they come back.
     static let path = "/v3/signalling"
@@ -82,15 +85,15 @@ struct SignallingRoutes: Sendable {
         guard request.wantsWebSocket, request.method == "GET", SignallingRoutes.isPath(request.path) else {
             return nil
         }
-        guard counters.connections < settings.connections else {
-            var answer = Answer.error(503, "the node has its \(settings.connections) connections", code: 10055)
+        guard counters.connections < mostConnections else {
+            var answer = Answer.error(503, "the node has its \(mostConnections) connections", code: 10055)
             answer.headers["Retry-After"] = "5"
             return .response(answer)
         }
         var configuration = WebSocketConfiguration()
         // A frame that is a little too large is answered; only one far beyond ends the connection, which the vendor's clients
         // do not get over.
-        configuration.maximumMessage = settings.frameBytes + max(settings.frameBytes / 4, SignallingRoutes.leastMargin)
+        configuration.maximumMessage = frameBytes + max(frameBytes / 4, SignallingRoutes.leastMargin)
         // A large room's auth-res is some megabytes, and hundreds may leave it at once.
         configuration.outboxMessages = 8192
         configuration.outboxBytes = 16 << 20
@@ -110,7 +113,7 @@ struct SignallingRoutes: Sendable {
         await session.start()
         for await message in socket.messages {
             switch message {
-            case .text(let text) where text.utf8.count > settings.frameBytes:
+            case .text(let text) where text.utf8.count > frameBytes:
                 counters.message(type: "", .incoming)
                 await session.receiveOversized()
             case .text(let text):

@@ -194,6 +194,8 @@ struct ConfigurationLoaderTests {
         ("media:\n  collecting: 1", "\"1\" is not a time"),
         ("media:\n  collecting: 21ms", "21ms is out of range; give from 0s to 20ms"),
         ("media:\n  segmentation: yes", "\"yes\" is neither true nor false"),
+        ("limits:\n  tracksPerUser: 0", "\"0\" is not a number of tracks from 1 to 64"),
+        ("limits:\n  tracksPerUser: 65", "\"65\" is not a number of tracks from 1 to 64"),
         ("media:\n  sendBuffer: 4GB", "is not a size"),
         ("media:\n  sendBuffer: 1KiB", "out of range; give from 64KiB to 1024MiB"),
         (

@@ -198,6 +198,9 @@ import WebTransport
         (#"{"mergePublishRtmp":[]}"#, "mergePublishRtmp"), (#"{"eventCbUrl":"ftp://x/"}"#, "eventCbUrl"),
         (#"{"eventCbUrl":"http://"}"#, "eventCbUrl"), (#"{"eventCbUrl":"http:///x"}"#, "eventCbUrl"),
         (#"{"eventCbUrl":"http://a b/"}"#, "eventCbUrl"), (#"{"eventCbUrl":"http://a/\r\nX: y"}"#, "eventCbUrl"),
+        (#"{"eventCbUrl":"http://u@host/"}"#, "eventCbUrl"), (#"{"eventCbUrl":"http://host:99999/"}"#, "eventCbUrl"),
+        (#"{"eventCbUrl":"http://host:0/"}"#, "eventCbUrl"), (#"{"eventCbUrl":"http://[::1/"}"#, "eventCbUrl"),
+        (#"{"eventCbUrl":"ws://host/"}"#, "eventCbUrl"),
         (#"{"eventCbVersion":2}"#, "eventCbVersion"), (#"{"eventCbSecret":false}"#, "eventCbSecret"),
     ])
     func wrongValuesNameTheirField(_ body: String, _ field: String) async throws {
@@ -245,6 +248,28 @@ import WebTransport
         #expect(made.eventCbUrl == "http://[::1]:8080/" && made.eventCbVersion == 1)
         let off = try await post(node, "/v3/apps/\(made.appId)", #"{"eventCbUrl":""}"#).decoded(AppObject.self)
         #expect(off.eventCbUrl == nil && off.eventCbVersion == nil)
+    }
+
+    /// The operator's list is asked when the URL is set, not only when an event has nowhere to go.
+    @Test func callbacksGoWhereTheOperatorAllows() async throws {
+        let node = ServiceFixture(callbacks: try WebhookAllowList(["*.example.com", "http://127.0.0.1:9000"]))
+        func set(_ url: String, _ path: String = "/v3/apps") async -> HTTPResponse {
+            await post(node, path, #"{"title":"t","eventCbUrl":"\#(url)"}"#)
+        }
+        let made = try await set("https://back-end.example.com/events").decoded(AppObject.self)
+        let path = "/v3/apps/\(made.appId)"
+        for url in ["http://example.com/", "http://127.0.0.1:9001/", "https://127.0.0.1:9000/", "http://[::1]:9000/"] {
+            for path in ["/v3/apps", path] {
+                let refused = await set(url, path)
+                #expect(refused.status == 400 && refused.refusal?.code == 10053, "\(url): \(refused.text)")
+                #expect(refused.refusal?.error.contains("host is not one that this node may post to") == true)
+            }
+        }
+        #expect(try await node.server("GET", path).decoded(AppObject.self) == made, "nothing has changed")
+        #expect(node.apps.apps(ownedBy: ServiceFixture.key).count == 2)
+        #expect(await set("http://127.0.0.1:9000/x?y", path).status == 200)
+        #expect(await set("", path).status == 200)
+        #expect(node.apps.app(made.appId)?.details.eventCbUrl == "")
     }
 
     @Test func aKeyHasSoManyAppsAtMost() async throws {

@@ -33,6 +33,7 @@ struct ServiceFixture: Sendable {
     init(
         ports: ClosedRange<UInt16> = 8000...8499, plainLegs: Bool = true, workers: Int = 1,
         operatorKey: String? = "devkey", server: HTTPServerCounters? = nil, appsPerKey: Int = 1000,
+        callbacks: WebhookAllowList = .everything, limits: RoomLimits = RoomLimits(),
         stored: (apps: AppDirectory, rooms: SavedRooms, bans: BanTable)? = nil,
         change: (inout AppSettings) -> Void = { _ in }
     ) {
@@ -46,7 +47,7 @@ struct ServiceFixture: Sendable {
             ?? AppDirectory(
                 apps: Self.configured(settings), keys: [Self.key, Self.theirKey], defaults: settings,
                 appsPerKey: appsPerKey)
-        environment = RoomEnvironment(plane: plane, clock: clock.clock) { key, instance, notice in
+        environment = RoomEnvironment(plane: plane, clock: clock.clock, limits: limits) { key, instance, notice in
             saved.observe(key, instance, notice)
         }
         directory = RoomDirectory(environment: environment, bans: stored?.bans ?? BanTable())
@@ -56,6 +57,7 @@ struct ServiceFixture: Sendable {
                 areAllowed: plainLegs, announced: [loopback], ownPorts: [7900...7901, ports]),
             isTrustedProxy: { $0.host == "10.0.0.1" })
         nodeSettings.operatorKey = operatorKey
+        nodeSettings.callbacks = callbacks
         nodeSettings.serverCounters = { server }
         services = NodeServices(
             apps: apps, directory: directory, savedRooms: saved, environment: environment, settings: nodeSettings,

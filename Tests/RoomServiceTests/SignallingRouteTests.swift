@@ -29,6 +29,19 @@ import WebTransport
         #expect(answer.refusal?.error.hasPrefix("this server") == true, "our own answer, not that of an unknown path")
     }
 
+    /// The limit that is told to whoever exceeds it is the one that the socket has, with its margin.
+    @Test(arguments: [16 << 10, 1 << 20, 4 << 20])
+    func aSocketTakesFramesOfTheRoomsLimit(_ bytes: Int) async throws {
+        var limits = RoomLimits()
+        limits.frameBytes = bytes
+        let request = HTTPRequest(method: "GET", target: "/v3/signalling", wantsWebSocket: true)
+        guard case .upgrade(let upgrade) = await ServiceFixture(limits: limits).services.answer(request) else {
+            Issue.record("no upgrade")
+            return
+        }
+        #expect(upgrade.configuration.maximumMessage == bytes + max(bytes / 4, 64 << 10))
+    }
+
     @Test func errorsOfAuthCanBeRead() async {
         let path = "/v3/apps/demo/rooms/room/auth"
         for (query, code) in [

@@ -89,7 +89,7 @@ package struct CryptoAttribute: Hashable, Sendable {
         if !rest.isEmpty || keys.count > 1 {
             key = .unusable("it names a master key identifier (MKI), which is not supported")
         } else if let parameter = sessionParameters.first(where: { !CryptoAttribute.isHonoured($0) }) {
-            key = .unusable("its session parameter \(Substring(parameter).quoted) is not supported")
+            key = .unusable("its session parameter \(parameter.quoted) is not supported")
         }
     }
 

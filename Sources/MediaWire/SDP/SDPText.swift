@@ -34,9 +34,12 @@ extension Substring {
 
     /// RFC 8866, section 9: `token`.
     var isToken: Bool { !isEmpty && utf8.allSatisfy(SDPText.isTokenByte) }
+}
 
-    /// For error sentences: at most 40 bytes, printable.
-    var quoted: String {
+extension StringProtocol {
+    /// What somebody's description says, for error sentences: in quotes, printable, at most 40 bytes. Not more: behind
+    /// `crypto:1 AES_CM_128_HMAC_SHA1_80 inline:`, which has 40, comes a key.
+    package var quoted: String {
         let head = utf8.prefix(40).map { $0 >= 0x20 && $0 < 0x7F ? $0 : 0x3F }
         return "\"" + String(decoding: head, as: UTF8.self) + (utf8.count > 40 ? "..." : "") + "\""
     }

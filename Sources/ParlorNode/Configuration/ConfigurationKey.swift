@@ -145,7 +145,7 @@ extension ConfigurationKey where Root == NodeConfiguration {
                 \.limits.subscriptionsPerSecond, .count(1...1_000_000, of: "tracks")),
             .init(
                 "limits.tracksPerUser", "N", "tracks that one user publishes at one time", \.limits.tracksPerUser,
-                .count(1...1024, of: "tracks")),
+                .count(1...PublishOffer.maximumTracks, of: "tracks")),
             .init(
                 "limits.usersPerRoom", "N", "users in one room, whatever its app allows", \.limits.usersPerRoom,
                 .count(1...1_000_000, of: "users")),

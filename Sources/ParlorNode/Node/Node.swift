@@ -112,8 +112,8 @@ package final class Node: Sendable {
             isTrustedProxy: { client in proxies.contains { $0.contains(client) } })
         settings.publicURL = configuration.http.publicURL
         settings.operatorKey = configuration.operatorKey
-        settings.signalling.connections = configuration.limits.connections
-        settings.signalling.frameBytes = configuration.limits.signallingFrame
+        settings.connections = configuration.limits.connections
+        settings.callbacks = configuration.webhooks.allow
         // The server's tasks keep the services; the services must not keep the server.
         settings.serverCounters = { [weak server] in server?.counters }
         settings.sessionPrefix = webhooks.sessionPrefix

@@ -123,7 +123,7 @@ extension ClientCore {
                     repairSSRC: kind == .video ? UInt32.random(in: 1...UInt32.max) : nil))
             return PublishedTrack(
                 localID: track.localID, localMid: mid, master: kinds.insert(track.kind).inserted, kind: kind,
-                kbps: track.bitrate, tag: track.tag.isEmpty ? nil : track.tag)
+                kbps: track.bitrate.map(Double.init), tag: track.tag.isEmpty ? nil : track.tag)
         }
     }
 

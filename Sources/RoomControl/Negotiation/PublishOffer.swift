@@ -70,7 +70,8 @@ package struct PublishOffer: Sendable {
         }
     }
 
-    /// More tracks in one request are refused.
+    /// More tracks in one request are refused. A user may not be allowed more at one time, either: whoever publishes anew does it
+    /// in one request.
     package static let maximumTracks = 64
     /// Layers of one track: low, medium and high.
     package static let maximumLayers = 3
@@ -90,7 +91,7 @@ extension PublishOffer {
                 throw NegotiationError(
                     .codecMissing,
                     reason:
-                        "the section \(excerpt(track.localMid)) has no \(wanted.codec.name) under payload type"
+                        "the section \(track.localMid.quoted) has no \(wanted.codec.name) under payload type"
                         + " \(wanted.payloadType), as the client's capabilities had")
             }
         }

@@ -70,12 +70,12 @@ package enum PublishOfferReader {
             guard let section = sections[mid] else {
                 throw NegotiationError(
                     .tracksMismatch,
-                    reason: "tracks[\(index)].localmid \(excerpt(mid)) is the mid of no section in the offer")
+                    reason: "tracks[\(index)].localmid \(mid.quoted) is the mid of no section in the offer")
             }
             guard used.insert(section).inserted else {
                 throw NegotiationError(
                     .tracksMismatch, line: session.media[section].line,
-                    reason: "tracks[\(index)].localmid \(excerpt(mid)) is that of another track, too")
+                    reason: "tracks[\(index)].localmid \(mid.quoted) is that of another track, too")
             }
             try checkUsable(session.media[section], for: track, index: index)
             result.append(section)
@@ -89,10 +89,10 @@ package enum PublishOfferReader {
         func mismatch(_ reason: String) -> NegotiationError {
             NegotiationError(
                 .tracksMismatch, line: media.line,
-                reason: "the section \(excerpt(media.mid ?? "")) of tracks[\(index)] \(reason)")
+                reason: "the section \((media.mid ?? "").quoted) of tracks[\(index)] \(reason)")
         }
         guard media.media == track.kind.rawValue else {
-            throw mismatch("is \(excerpt(media.media)), and the track is \(track.kind.rawValue)")
+            throw mismatch("is \(media.media.quoted), and the track is \(track.kind.rawValue)")
         }
         guard !media.isRejected else { throw mismatch("is switched off with port 0") }
         guard media.direction.sends else {
@@ -101,7 +101,7 @@ package enum PublishOfferReader {
         switch media.profile {
         case .dtlsRTP: break
         case .secureRTP where !media.has("crypto"): break  // as older clients wrote it (RFC 5763, section 5)
-        default: throw mismatch("has the transport \(excerpt(media.transport)); UDP/TLS/RTP/SAVPF is needed")
+        default: throw mismatch("has the transport \(media.transport.quoted); UDP/TLS/RTP/SAVPF is needed")
         }
         guard media.rtcpMux else { throw mismatch("has no a=rtcp-mux; RTCP has no port of its own here") }
     }
@@ -191,10 +191,4 @@ package enum PublishOfferReader {
             }
         }
     }
-}
-
-/// A word of the client's for an error: printable, at most 40 bytes.
-func excerpt(_ text: String) -> String {
-    let head = text.utf8.prefix(40).map { $0 >= 0x20 && $0 < 0x7F ? $0 : UInt8(ascii: "?") }
-    return "\"" + String(decoding: head, as: UTF8.self) + (text.utf8.count > 40 ? "..." : "") + "\""
 }

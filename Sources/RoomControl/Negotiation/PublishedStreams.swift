@@ -110,7 +110,7 @@ enum PublishedStreams {
                 }
             }
             guard isPlain, (1...16).contains(name.utf8.count) else {
-                throw malformed(media, "has the rid \(excerpt(name)); 1 to 16 letters, digits, - and _ are right")
+                throw malformed(media, "has the rid \(name.quoted); 1 to 16 letters, digits, - and _ are right")
             }
         }
         for kind in [HeaderExtensionKind.mid, .rid] {
@@ -125,10 +125,10 @@ enum PublishedStreams {
 
     private static func mismatch(_ media: MediaDescription, _ reason: String) -> NegotiationError {
         NegotiationError(
-            .tracksMismatch, line: media.line, reason: "the section \(excerpt(media.mid ?? "")) \(reason)")
+            .tracksMismatch, line: media.line, reason: "the section \((media.mid ?? "").quoted) \(reason)")
     }
 
     private static func malformed(_ media: MediaDescription, _ reason: String) -> NegotiationError {
-        NegotiationError(.malformed, line: media.line, reason: "the section \(excerpt(media.mid ?? "")) \(reason)")
+        NegotiationError(.malformed, line: media.line, reason: "the section \((media.mid ?? "").quoted) \(reason)")
     }
 }

@@ -82,11 +82,10 @@ extension Room {
             result = .success(.senderIsPresent)
         } else {
             do throws(Refused) {
-                let before = state.messageSerial
                 let serial = try state.sendServerMessage(
                     message, sender: sender, now: now, unixMilliseconds: environment.clock.unixMilliseconds(),
                     effects: &effects)
-                result = .success(serial == before ? .nobody : .sent(serial: serial))
+                result = .success(serial.map { .sent(serial: $0) } ?? .nobody)
             } catch { result = .failure(error) }
         }
         obey(effects)
@@ -94,12 +93,10 @@ extension Room {
         return try result.get()
     }
 
-    /// The table of bans has changed for this user.
-    func refreshBan(of user: String, in table: BanTable) async {
+    /// The table of bans has changed for this room.
+    func refreshBans(in table: BanTable) async {
         await settle()
-        let clock = environment.clock
-        let until = table.ban(of: user, in: key, unixTime: clock.unixTime()).map { clock.time(ofUnix: $0.until) }
-        _ = state.ban(user, until: until, now: clock.now())
+        state.setBans(table.bans(of: key, by: environment.clock))
     }
 
     private func finish<Value: Sendable>(_ value: Value?, _ effects: [RoomEffect]) async -> ChangeOutcome<Value> {
@@ -138,6 +135,14 @@ package struct RoomDetails: Sendable {
             self.member = member
             self.since = since
         }
+    }
+}
+
+extension BanTable {
+    /// What a room is told: who is banned now, and until when in its monotonic time.
+    func bans(of key: RoomKey, by clock: RoomClock) -> [String: MediaTime] {
+        let active = bans(of: key, unixTime: clock.unixTime())
+        return Dictionary(active.map { ($0.user, clock.time(ofUnix: $0.until)) }, uniquingKeysWith: { $1 })
     }
 }
 

@@ -43,7 +43,7 @@ package actor Room {
         state = RoomState(
             instance: instance, settings: settings, limits: environment.limits, origin: origin,
             now: startTime, random: random.part(0))
-        state.bans = bans
+        state.setBans(bans)
         environment.observe(key, instance, .created(byServer: origin == .server))
     }
 

@@ -31,7 +31,8 @@ package actor RoomDirectory {
         lastInstance += 1
         let room = Room(
             key: key, instance: RoomInstance(lastInstance), worker: environment.plane.leastLoadedWorker(),
-            settings: settings, origin: origin, bans: activeBans(of: key), environment: environment,
+            settings: settings, origin: origin, bans: bans.bans(of: key, by: environment.clock),
+            environment: environment,
             onClosed: { [weak self] instance in await self?.forget(instance) })
         rooms[key] = room
         byInstance[room.instance] = room
@@ -108,25 +109,19 @@ package actor RoomDirectory {
         // First the rule, then the removal: nobody slips in between. A room that is made meanwhile knows the rule.
         try bans.add(ban, perRoom: environment.limits.bansPerRoom, unixTime: environment.clock.unixTime())
         guard let room = await room(ban.room) else { return .roomClosed }
-        await room.refreshBan(of: ban.user, in: bans)
+        await room.refreshBans(in: bans)
         return await room.kick(ban.user, ban.reason.isEmpty ? "banned from the room for a time" : ban.reason)
     }
 
     /// Lets a user in again. False: it was not banned.
     package nonisolated func unban(_ user: String, from key: RoomKey) async throws(StoreError) -> Bool {
         let wasBanned = try bans.remove(user, from: key, unixTime: environment.clock.unixTime())
-        await room(key)?.refreshBan(of: user, in: bans)
+        await room(key)?.refreshBans(in: bans)
         return wasBanned
     }
 
     package nonisolated func isBanned(_ user: String, from key: RoomKey) -> Bool {
         bans.ban(of: user, in: key, unixTime: environment.clock.unixTime()) != nil
-    }
-
-    private func activeBans(of key: RoomKey) -> [String: MediaTime] {
-        let clock = environment.clock
-        let active = bans.bans(of: key, unixTime: clock.unixTime())
-        return Dictionary(active.map { ($0.user, clock.time(ofUnix: $0.until)) }, uniquingKeysWith: { $1 })
     }
 
     /// Brings the media plane's reports to their rooms until there are no more. Call it once.

@@ -33,7 +33,8 @@ package enum RoomNotice: Hashable, Sendable {
     case legEnded(user: String, LegKind, EndReason)
     case published(user: String, track: String, Codec, tag: String)
     case unpublished(user: String, track: String)
-    /// `byServer`: forwarding has stopped or goes on again, too.
+    /// What others see of the track has changed: muted by its publisher, the server or both, or by nobody. `byServer`: by the
+    /// back end's word.
     case muted(user: String, track: String, Bool, byServer: Bool)
     /// Comes before the user's `left`. `by` is nil when the back end kicked.
     case kicked(user: String, by: String?)

@@ -52,7 +52,7 @@ package struct SessionGrant: Sendable {
     package var reconnecting: [String] = []
     package var ownPublications: [String] = []
     package var ownSubscriptions: [String] = []
-    /// Of its own tracks those that the server has muted.
+    /// Of `ownPublications` those that the server has muted.
     package var mutedByServer: [String] = []
     package var capabilities: RTPCapabilities?
     /// Missed while away.
@@ -87,7 +87,6 @@ extension RoomState {
     struct PublishConnection: Sendable {
         let id: String
         var credentials: ICECredentials
-        let offer: PublishOffer
     }
 
     struct SubscribeConnection: Sendable {

@@ -16,19 +16,20 @@ extension RoomState {
         _ = try session(of: user, link: link)
         try check(message)
         try count(user, now: now)
-        distribute(message, shownAs: user, by: user, now: now, unixMilliseconds: unixMilliseconds, effects: &effects)
+        _ = distribute(
+            message, shownAs: user, by: user, now: now, unixMilliseconds: unixMilliseconds, effects: &effects)
     }
 
-    /// A message of the app's back end; `sender` is what receivers see, and may be empty.
+    /// A message of the app's back end; `sender` is what receivers see, and may be empty. Gives its serial; `nil`: none of those
+    /// it is for is there.
     package mutating func sendServerMessage(
         _ message: SendMessage, sender: String, now: MediaTime, unixMilliseconds: Int64, effects: inout [RoomEffect]
-    ) throws(Refused) -> Int {
+    ) throws(Refused) -> Int? {
         settle(now, effects: &effects)
         if isClosed { throw Refused(.roomNotExist, "the room is closed") }
         try check(message)
-        distribute(
+        return distribute(
             message, shownAs: sender, by: nil, now: now, unixMilliseconds: unixMilliseconds, effects: &effects)
-        return messageLog.serial
     }
 
     /// send-qos-message: to those who subscribe to one of the user's tracks.
@@ -56,16 +57,17 @@ extension RoomState {
     }
 
     /// - Parameter author: the user who sent it and does not get it; `nil`: the back end.
+    /// - Returns: the message's serial; `nil`: it is for nobody who is there.
     private mutating func distribute(
         _ message: SendMessage, shownAs sender: String, by author: String?, now: MediaTime, unixMilliseconds: Int64,
         effects: inout [RoomEffect]
-    ) {
+    ) -> Int? {
         // Of those who are named, those who are there: nobody else can ever get it.
         let targets = message.target.flatMap { named in
             named.isEmpty ? nil : Set(named).filter { $0 != author && members[$0]?.session != nil }
         }
         // To nobody: it leaves no trace.
-        if let targets, targets.isEmpty { return }
+        if let targets, targets.isEmpty { return nil }
         let sent = RoomMessage(
             messageID: message.messageID ?? "", serial: messageLog.nextSerial(), timestamp: unixMilliseconds,
             playerID: sender, type: message.type ?? "normal", text: message.text)
@@ -74,11 +76,12 @@ extension RoomState {
         guard let targets else {
             let link = author.flatMap { members[$0]?.session?.link }
             effects.append(.broadcast(notification, except: link))
-            return
+            return sent.serial
         }
         for member in targets.compactMap({ members[$0] }).sorted(by: { $0.order < $1.order }) {
             if let link = member.session?.link { effects.append(.send(link, notification)) }
         }
+        return sent.serial
     }
 
     private func check(_ message: SendMessage) throws(Refused) {

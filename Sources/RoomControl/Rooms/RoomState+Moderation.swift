@@ -62,8 +62,8 @@ extension RoomState {
         return true
     }
 
-    /// The back end mutes a track, or unmutes it: forwarding stops, and everybody is told, its publisher too. False: no
-    /// such track.
+    /// The back end mutes a track, or unmutes it: forwarding stops, or goes on. The others and the notices tell of one state,
+    /// muted by whomever, when that changes; the publisher is told of the server's mute by itself. False: no such track.
     package mutating func muteByServer(
         _ trackID: String, _ isMuted: Bool, now: MediaTime, effects: inout [RoomEffect]
     ) -> Bool {
@@ -82,26 +82,25 @@ extension RoomState {
             }
             feedAll(effects: &effects)
         }
+        let publisher = members[track.user]?.session?.link
         if track.info.muted != before {
             let mute = TrackMute(trackID: trackID, muted: track.info.muted)
-            effects.append(.broadcast(.tracksMuted(MuteTracks(tracks: [mute])), except: nil))
-        } else if let link = members[track.user]?.session?.link {
-            // It had muted itself: for the others nothing changes, but it is to know what its own unmuting would do.
+            // A session has never heard of a track that a leg of its user carries.
+            let excepted = track.carrier == .session ? nil : publisher
+            effects.append(.broadcast(.tracksMuted(MuteTracks(tracks: [mute])), except: excepted))
+            effects.append(.notice(.muted(user: track.user, track: trackID, mute.muted, byServer: true)))
+        } else if let publisher, track.carrier == .session {
+            // Its publisher has muted it, too: for the others nothing changes, but the publisher is to know what its own
+            // unmuting would do.
             let mute = TrackMute(trackID: trackID, muted: isMuted)
-            effects.append(.send(link, .tracksMuted(MuteTracks(tracks: [mute]))))
+            effects.append(.send(publisher, .tracksMuted(MuteTracks(tracks: [mute]))))
         }
-        effects.append(.notice(.muted(user: track.user, track: trackID, isMuted, byServer: true)))
         return true
     }
 
-    /// Bans a user from this life of the room until that time, or lifts the ban. A user who is in is not put out by it: kick
-    /// it, too. False: too many are banned.
-    package mutating func ban(_ user: String, until: MediaTime?, now: MediaTime) -> Bool {
-        bans = bans.filter { now < $0.value }
-        guard bans[user] != nil || until == nil || bans.count < limits.bansPerRoom else { return false }
-        bans[user] = until
-        return true
-    }
+    /// Who may not come in from here on, and until when: all that `BanTable` has for the room, in place of what it had before.
+    /// So its bound holds here, too, and there is no other. A user who is in is not put out by it: kick it, too.
+    package mutating func setBans(_ bans: [String: MediaTime]) { self.bans = bans }
 }
 
 // MARK: - Details for the server API

@@ -22,8 +22,7 @@ extension RoomState {
         try check(tracks, of: user, replacing: true)
         try countChange(user, now: now)
         closePublishing(of: user, effects: &effects)
-        let connection = PublishConnection(
-            id: newConnectionID(), credentials: ICECredentials(using: &random), offer: offer)
+        let connection = PublishConnection(id: newConnectionID(), credentials: ICECredentials(using: &random))
         members[user]?.session?.publishing = connection
         let results = add(tracks, of: user, offer: offer, effects: &effects)
         return (ConnectionGrant(id: connection.id, credentials: connection.credentials), results)

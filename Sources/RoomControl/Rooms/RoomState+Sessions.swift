@@ -72,9 +72,11 @@ extension RoomState {
         sessionFloor = min(sessionFloor, now + sessionPatience)
         startPings(now: now)
         var grant = grant(to: user, token: token)
-        grant.ownPublications = tracks.filter { $0.user == user && $0.carrier == .session }.map(\.publicID)
+        // Of tracks that a leg of its user carries, the session has never heard.
+        let own = tracks.filter { $0.user == user && $0.carrier == .session }
+        grant.ownPublications = own.map(\.publicID)
         grant.ownSubscriptions = session.subscribing.map { $0.subscriptions.keys.sorted() } ?? []
-        grant.mutedByServer = tracks.filter { $0.user == user && $0.isMutedByServer }.map(\.publicID)
+        grant.mutedByServer = own.filter(\.isMutedByServer).map(\.publicID)
         grant.messages = messageLog.missed(by: user, after: max(messageSerial ?? 0, session.joinSerial))
         return grant
     }
@@ -192,7 +194,7 @@ extension RoomState {
             leave(user, reason, now: now, effects: &effects)
         } else if wasLost {
             // Its legs live: it is there.
-            effects.append(.broadcast(.playerReconnected(PlayerReference(user)), except: nil))
+            announceReturn(of: user, effects: &effects)
         }
         for leg in sorted(hungry) { feed(leg, effects: &effects) }
     }

@@ -23,7 +23,7 @@ package struct RoomState: Sendable {
     var tracks: [Track] = []
     /// Kicked and not yet confirmed to be silent.
     var expelled: [String: Set<PeerID>] = [:]
-    /// Users who may not come in, and until when.
+    /// Users who may not come in, and until when; see `setBans`.
     var bans: [String: MediaTime] = [:]
     /// Custom messages that were sent lately, for users who come back.
     var messageLog = MessageLog()

@@ -36,7 +36,7 @@ package struct WebhookAllowList: Hashable, Sendable {
         }
     }
 
-    /// The parts of a URL that events may be posted to; also for the moment when somebody sets it.
+    /// The parts of a URL that events may be posted to. Asked for each event, and before, when the server API sets the URL.
     ///
     /// - Throws: for anything but `http` and `https`, and for a host that the list does not have.
     package func check(_ text: String) throws(WebhookAddressError) -> WebURL {

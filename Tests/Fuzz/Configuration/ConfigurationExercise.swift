@@ -57,7 +57,7 @@ enum ConfigurationExercise {
         else { return "a limit out of its range" }
         let limits = configuration.limits
         guard limits.signallingFrame >= 16 << 10, limits.message >= 1, limits.messagesPerSecond >= 1,
-            limits.requestsPerSecond >= 1, limits.changesPerSecond >= 1, limits.tracksPerUser >= 1,
+            limits.requestsPerSecond >= 1, limits.changesPerSecond >= 1, (1...64).contains(limits.tracksPerUser),
             limits.subscriptionsPerSecond >= 1, limits.usersPerRoom >= 1, limits.rooms >= 1,
             limits.users >= 1, limits.appsPerKey >= 1, limits.connections >= 1
         else { return "a limit of rooms or signalling out of its range" }

@@ -27,7 +27,10 @@ enum RequestBodyExercise {
         }
         if let broken = checkFields(body) { return broken }
         do throws(RequestBody.Problem) {
-            let changes = try body.appChanges()
+            let changes = try body.appChanges(callbacks: .everything)
+            if let url = changes.eventCbUrl, !url.isEmpty, (try? WebhookAllowList.everything.check(url)) == nil {
+                return "a URL that no event can be sent to"
+            }
             var app = App(id: "a", accessKey: "k", origin: .api)
             changes.apply(to: &app)
             if let broken = check(app) { return broken }

@@ -168,6 +168,44 @@ import Testing
         #expect(try await kit.join("user").auth?.code == .ok)
     }
 
+    /// Whatever the clock on the wall does meanwhile: a room knows just the bans that the table has.
+    @Test(arguments: [Int64(200), -200])
+    func `bans hold when the clock on the wall is set`(by step: Int64) async throws {
+        var limits = RoomLimits()
+        limits.bansPerRoom = 2
+        let kit = SignallingKit(limits: limits)
+        let watcher = try await kit.join("watcher")
+        let users = ["a", "b", "c"]
+        var tokens: [String: String] = [:]
+        for user in users { tokens[user] = try await kit.accessToken(user, lifetime: 86_400) }
+        func code(_ user: String) async throws -> ResultCode? {
+            let connection = await kit.connect()
+            await connection.send("auth", AuthRequest(token: try #require(tokens[user]), rpcid: "1"))
+            return connection.auth?.code
+        }
+        for user in ["a", "b"] {
+            #expect(try await kit.ban(user, until: kit.clock.clock.unixTime() + 100) == .noSuchUser)
+        }
+        kit.clock.setWall(by: step)
+        if step < 0 {
+            await #expect(throws: BanTable.Refusal.tooMany(limit: 2)) {
+                try await kit.ban("c", until: kit.clock.clock.unixTime() + 50)
+            }
+            #expect(try await code("c") == .ok)
+        } else {
+            #expect(try await kit.ban("c", until: kit.clock.clock.unixTime() + 50) == .noSuchUser)
+            #expect(try await code("c") == .noPermission)
+            #expect(try await code("a") == .ok, "its ban is over by the clock that bans are given in")
+            await kit.clock.advance(by: .seconds(8))
+            await watcher.send("pong={}")
+            for _ in 0..<6 {
+                await kit.clock.advance(by: .seconds(8))
+                await watcher.send("pong={}")
+            }
+            #expect(try await code("c") == .ok)
+        }
+    }
+
     @Test func `an admin kicks over signalling`() async throws {
         let kit = SignallingKit()
         let admin = try await kit.join("admin", permission: .admin)
@@ -239,26 +277,6 @@ import Testing
             #expect(Set(now) == Set(first))
             #expect(now[2] == first[3] && now[3] == first[2], "never with another kind")
         }
-    }
-
-    @Test func `the server's mute is told to the publisher, too`() async throws {
-        var room = SignallingFixture()
-        try room.join("user")
-        try room.join("watcher")
-        let track = try room.publish("user", ["a0"])[0]
-        #expect(room.fixture.run { $0.muteByServer(track, true, now: $1, effects: &$2) })
-        let mute = Notification.tracksMuted(MuteTracks(tracks: [TrackMute(trackID: track, muted: true)]))
-        #expect(room.last("user") == mute && room.last("watcher") == mute)
-        // What the publisher says itself changes nothing as long as the server's mute lasts.
-        try room.fixture.run {
-            try $0.mute(
-                "user", link: room.links["user"]!, [TrackMute(trackID: track, muted: false)], now: $1, effects: &$2)
-        }
-        #expect(room.last("watcher") == mute)
-        #expect(room.fixture.run { $0.muteByServer(track, false, now: $1, effects: &$2) })
-        #expect(
-            room.last("watcher") == .tracksMuted(MuteTracks(tracks: [TrackMute(trackID: track, muted: false)])))
-        #expect(!room.fixture.run { $0.muteByServer("none", true, now: $1, effects: &$2) })
     }
 
     // MARK: Roles

@@ -278,8 +278,10 @@ extension SessionModelRun {
                     message, sender: sender, now: now, unixMilliseconds: 0, effects: &effects)
             }
             guard let serial else { return }
-            _ = model.send(from: nil, to: message.target)
-            if serial != model.lastMessage { note("the message has the number \(serial)") }
+            let expected = model.send(from: nil, to: message.target)
+            if serial != expected || state.messageSerial != model.lastMessage {
+                note("the message has the number \(String(describing: serial)), not \(String(describing: expected))")
+            }
             return
         }
         var code: ResultCode = model.maySend(user, at: now) ? .ok : .tooManyOperations

@@ -17,6 +17,8 @@ struct SessionModelRun {
         var received: [Int] = []
         /// Nothing reaches it any more, and the server does not know.
         var isCut = false
+        /// Those of its tracks of which it was told that the server mutes them.
+        var serverMutes: Set<String> = []
         var lastPing: Int64
     }
 
@@ -58,6 +60,8 @@ struct SessionModelRun {
     /// What the notices of this life add up to.
     var noticedUsers: Set<String> = []
     var noticedTracks: Set<String> = []
+    var noticedAway: Set<String> = []
+    var noticedMutes: Set<String> = []
     /// Every mid that this life of the room has had, and how many tracks of the kind there were at most.
     var mids: [TrackKind: Set<String>] = [:]
     var mostTracks: [TrackKind: Int] = [:]
@@ -78,7 +82,9 @@ struct SessionModelRun {
     mutating func startOver() {
         figures.rooms += 1
         if let violation = plane.violations.first { note(violation) }
-        if !noticedUsers.isEmpty || !noticedTracks.isEmpty { note("the notices leave somebody in a closed room") }
+        if !noticedUsers.isEmpty || !noticedTracks.isEmpty || !noticedAway.isEmpty {
+            note("the notices leave somebody in a closed room")
+        }
         if !links.isEmpty { note("a closed room has connections") }
         instance += 1
         state = RoomState(
@@ -87,7 +93,8 @@ struct SessionModelRun {
         model = NaiveSessionRoom(settings: settings, limits: limits, origin: origin)
         plane = PlaneModel()
         (clients, links, oldTokens) = ([:], [:], [])
-        (noticedUsers, noticedTracks, mids, mostTracks) = ([], [], [:], [:])
+        (noticedUsers, noticedTracks, noticedAway, noticedMutes) = ([], [], [], [])
+        (mids, mostTracks) = ([:], [:])
         (now, closed) = (0, nil)
     }
 
@@ -131,11 +138,18 @@ struct SessionModelRun {
         case .joined(let user): isRight = noticedUsers.insert(user).inserted
         case .left(let user, let reason):
             isRight = noticedUsers.remove(user) != nil
+            noticedAway.remove(user)
             noticedLeft.append(.init(user: user, reason: reason))
+        case .reconnecting(let user): isRight = noticedUsers.contains(user) && noticedAway.insert(user).inserted
+        case .reconnected(let user): isRight = noticedAway.remove(user) != nil
         case .published(let user, let track, _, _):
             isRight = noticedUsers.contains(user) && noticedTracks.insert(track).inserted
         case .unpublished(let user, let track):
             isRight = noticedUsers.contains(user) && noticedTracks.remove(track) != nil
+            noticedMutes.remove(track)
+        case .muted(let user, let track, let isMuted, _):
+            let isChange = isMuted ? noticedMutes.insert(track).inserted : noticedMutes.remove(track) != nil
+            isRight = isChange && noticedUsers.contains(user) && noticedTracks.contains(track)
         case .closed(let reason):
             isRight = closed == nil
             closed = reason
@@ -152,8 +166,19 @@ struct SessionModelRun {
         case .messages(let messages): take(messages.messages, token)
         case .qos(let qos): clients[token]?.seen = qos.messages.last?.serial
         default:
+            if case .tracksMuted(let mutes) = notification { takeMutes(mutes.tracks, token) }
             if let problems = clients[token]?.view.apply(notification), let first = problems.first {
                 note("\(clients[token]?.user ?? ""): \(first)")
+            }
+        }
+    }
+
+    private mutating func takeMutes(_ mutes: [TrackMute], _ token: Int) {
+        for mute in mutes where clients[token]?.view.ownTracks.contains(mute.trackID) == true {
+            if mute.muted {
+                clients[token]?.serverMutes.insert(mute.trackID)
+            } else {
+                clients[token]?.serverMutes.remove(mute.trackID)
             }
         }
     }
@@ -217,6 +242,11 @@ struct SessionModelRun {
         if state.users != model.users.map(\.name) { return "users \(state.users), not \(model.users.map(\.name))" }
         if noticedUsers != Set(state.users) { return "the notices say that \(noticedUsers) are there" }
         if noticedTracks != Set(model.tracks.map(\.info.trackID)) { return "the notices say other tracks" }
+        if noticedMutes != Set(model.tracks.filter(\.info.muted).map(\.info.trackID)) {
+            return "the notices say other mutes"
+        }
+        let away = Set(model.users.filter { $0.session?.isAway == true }.map(\.name))
+        if noticedAway != away { return "the notices say that \(noticedAway) are away, not \(away)" }
         for kind in [TrackKind.audio, .video] {
             let now = model.tracks.filter { $0.info.kind == kind }.map(\.info.mid)
             if Set(now).count != now.count || now.contains("") { return "mids \(now)" }
@@ -231,6 +261,10 @@ struct SessionModelRun {
             let own = truth.removeValue(forKey: user.name)
             if client.view.players != truth { return "\(user.name) sees \(client.view.players), and it is \(truth)" }
             truth[user.name] = own
+            let published = model.tracks(of: user.name).filter { $0.leg == nil }
+            let muted = published.filter(\.isMutedByServer).map(\.info.trackID)
+            let told = client.serverMutes.intersection(published.map(\.info.trackID))
+            if told != Set(muted) { return "\(user.name) takes \(told) for muted by the server, not \(muted)" }
             if client.received != session.messages { return "\(user.name) has \(client.received)" }
         }
         return nil

@@ -42,7 +42,6 @@ struct SessionModelKit {
         // The model does not count changes; SignallingInputTests does.
         limits.changesPerSecond = 1_000_000
         limits.subscriptionsPerSecond = 1_000_000
-        limits.bansPerRoom = 2
         limits.messageBytes = 64
         limits.tagBytes = 32
         if seed % 7 == 2 { (limits.usersPerRoom, limits.tracksPerRequest) = (3, 3) }

@@ -46,6 +46,9 @@ package final class ManualClock: Sendable {
     /// Moves time on without running what is due: as if every timer were late.
     package func jump(by duration: MediaDuration) { state.withLock { $0.now = $0.now + duration } }
 
+    /// Sets the clock on the wall forward or back, as an administrator does; monotonic time stays.
+    package func setWall(by seconds: Int64) { state.withLock { $0.unixTime += seconds } }
+
     /// Moves time on and runs what becomes due on the way.
     package func advance(by duration: MediaDuration) async {
         let target = now + duration
