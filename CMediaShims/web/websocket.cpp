@@ -80,7 +80,8 @@ public:
           stream_(std::move(stream)), buffer_(limits.message_bytes) {
         // Messages are sent in one frame each; there is no compression (a bomb needs some).
         stream_.auto_fragment(false);
-        stream_.read_message_max(limits.message_bytes);
+        stream_.read_message_max(
+            limits.first_bytes == 0 ? limits.message_bytes : std::min(limits.first_bytes, limits.message_bytes));
         ws::stream_base::timeout timeout{};
         timeout.handshake_timeout = Milliseconds(limits.write_ms);
         timeout.idle_timeout = Milliseconds(limits.idle_ms / 2);
@@ -170,6 +171,13 @@ public:
             self->inbox_bytes_ -= std::min(bytes, self->inbox_bytes_);
             self->read();
         });
+    }
+
+    void widen() override {
+        if (ended_) {
+            return;
+        }
+        loop_->post([self = shared_from_this()] { self->stream_.read_message_max(self->limits_.message_bytes); });
     }
 
     void close(std::uint16_t code, std::string reason) override {
@@ -483,6 +491,8 @@ parlor_web_socket *parlor_web::Session::make_handle() { return new parlor_web_so
 parlor_web_send_result parlor_web_socket_send(parlor_web_socket *socket, bool is_text, parlor_web_bytes bytes) {
     return socket->socket->send(is_text, bytes);
 }
+
+void parlor_web_socket_widen(parlor_web_socket *socket) { socket->socket->widen(); }
 
 void parlor_web_socket_consumed(parlor_web_socket *socket, size_t messages, size_t bytes) {
     socket->socket->consumed(messages, bytes);

@@ -37,6 +37,7 @@ public:
     // From any thread.
     virtual parlor_web_send_result send(bool is_text, parlor_web_bytes bytes) = 0;
     virtual void consumed(std::size_t messages, std::size_t bytes) = 0;
+    virtual void widen() = 0;
     virtual void close(std::uint16_t code, std::string reason) = 0;
     /// Resets the connection, without a closing handshake.
     virtual void drop() = 0;

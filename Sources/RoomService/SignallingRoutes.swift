@@ -16,6 +16,8 @@ struct SignallingRoutes: Sendable {
     static let path = "/v3/signalling"
     /// Bytes by which a frame may exceed the limit and still be answered, at least: 64 KiB.
     private static let leastMargin = 64 << 10
+    /// Bytes of a frame of somebody who has not said who it is: `auth` has 11 kB, and nobody else's memory is held.
+    private static let firstFrame = 64 << 10
 
     func add(to router: inout Router) {
         router.on("GET", "/v3/apps/:app/rooms/:room/auth") { await access($0) }
@@ -94,6 +96,7 @@ struct SignallingRoutes: Sendable {
         // A frame that is a little too large is answered; only one far beyond ends the connection, which the vendor's clients
         // do not get over.
         configuration.maximumMessage = frameBytes + max(frameBytes / 4, SignallingRoutes.leastMargin)
+        configuration.maximumFirstMessage = SignallingRoutes.firstFrame
         // A large room's auth-res is some megabytes, and hundreds may leave it at once.
         configuration.outboxMessages = 8192
         configuration.outboxBytes = 16 << 20
@@ -105,6 +108,7 @@ struct SignallingRoutes: Sendable {
         let counters = counters
         let session = endpoint.open(
             SignallingOutlet(
+                entered: { [weak socket] in socket?.widen() },
                 send: { [weak socket] frame in
                     counters.message(frame: frame, .outgoing)
                     socket?.send(utf8: frame)

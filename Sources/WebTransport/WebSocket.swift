@@ -49,6 +49,10 @@ package final class WebSocket: Sendable {
         send(bytes, isText: false)
     }
 
+    /// From here on messages may have `maximumMessage` bytes. The peer that waits for something sent after this may rely
+    /// on it.
+    package func widen() { parlor_web_socket_widen(handle.pointer) }
+
     /// Sends what is queued, then closes. The messages end when the peer has answered, or at the deadline.
     ///
     /// - Parameters:
@@ -183,6 +187,7 @@ final class SocketInlet: Sendable {
     var limits: parlor_web_socket_limits {
         var limits = parlor_web_socket_limits()
         limits.message_bytes = max(configuration.maximumMessage, 1)
+        limits.first_bytes = max(configuration.maximumFirstMessage ?? 0, 0)
         limits.inbox_messages = max(configuration.inboxMessages, 1)
         limits.inbox_bytes = max(configuration.inboxBytes, 1)
         limits.outbox_messages = max(configuration.outboxMessages, 1)

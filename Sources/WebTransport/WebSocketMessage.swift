@@ -30,6 +30,8 @@ package struct WebSocketClose: Sendable, Equatable {
 package struct WebSocketConfiguration: Sendable {
     /// Bytes of an incoming message; above: close 1009.
     package var maximumMessage = 1024 * 1024
+    /// The same until `WebSocket.widen()`: for a peer that has not said who it is yet. `nil`: `maximumMessage` from the start.
+    package var maximumFirstMessage: Int?
     /// Messages and bytes that have come and were not taken; then reading pauses.
     package var inboxMessages = 64
     package var inboxBytes = 2 * 1024 * 1024

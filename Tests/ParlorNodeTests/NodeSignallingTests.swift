@@ -88,6 +88,20 @@ struct NodeSignallingTests {
         for client in clients { try await client.expectEnd() }
     }
 
+    /// Nobody holds the node's memory before it has said who it is; who has may send large frames.
+    @Test func framesBeforeAuth() async throws {
+        let node = try start(change: { $0.limits.message = 1 << 20 })
+        let stranger = try await HTTPClient().webSocket("ws://127.0.0.1:\(node.httpPort)/v3/signalling")
+        stranger.send(text: "auth=" + String(repeating: "a", count: 64 << 10))
+        #expect(await stranger.messages.first { _ in true } == nil)
+        #expect(stranger.closing?.code == 1009, "\(String(describing: stranger.closing))")
+        let client = try await Client.join(node, user: "alice")
+        client.socket.send(text: #"nonsense={"rpcid":"8","x":""# + String(repeating: "a", count: 1_000_000) + #""}"#)
+        let answer = try #require(try await client.next("nonsense-res"))
+        #expect(answer["rpcid"] as? String == "8")
+        await node.stop()
+    }
+
     /// A frame that is a little too large is answered; the vendor's clients do not get over the end of the connection.
     @Test func framesThatAreTooLarge() async throws {
         let limit = 32 << 10

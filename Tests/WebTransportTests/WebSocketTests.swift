@@ -112,6 +112,37 @@ struct WebSocketTests {
         }
     }
 
+    @Test func `a peer is allowed little until it is told otherwise`() async throws {
+        var configuration = WebSocketConfiguration()
+        configuration.maximumMessage = 5000
+        configuration.maximumFirstMessage = 1000
+        let serve: @Sendable (WebSocket) async -> Void = { socket in
+            var isWide = false
+            for await message in socket.messages {
+                guard case .binary(let bytes) = message else { continue }
+                if !isWide { socket.widen() }
+                isWide = true
+                socket.send(text: "\(bytes.count)")
+            }
+        }
+        let client = try HTTPClient()
+        try await withSockets(configuration, serve: serve) { _, port in
+            let early = try await client.webSocket("ws://127.0.0.1:\(port)/")
+            early.send(binary: [UInt8](repeating: 1, count: 1001))
+            #expect(await early.received().isEmpty)
+            #expect(early.closing?.code == 1009, "\(String(describing: early.closing))")
+            let socket = try await client.webSocket("ws://127.0.0.1:\(port)/")
+            var messages = socket.messages.makeAsyncIterator()
+            for size in [1000, 1001, 5000] {
+                socket.send(binary: [UInt8](repeating: 1, count: size))
+                #expect(await messages.next() == .text("\(size)"))
+            }
+            socket.send(binary: [UInt8](repeating: 1, count: 5001))
+            #expect(await messages.next() == nil)
+            #expect(socket.closing?.code == 1009, "\(String(describing: socket.closing))")
+        }
+    }
+
     @Test func `a peer that does not read is closed, and others are not disturbed`() async throws {
         var configuration = WebSocketConfiguration()
         configuration.outboxBytes = 100_000

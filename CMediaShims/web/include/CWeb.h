@@ -207,6 +207,7 @@ typedef struct parlor_web_socket parlor_web_socket;
 /// The bounds of a WebSocket. Times in milliseconds.
 typedef struct {
     size_t message_bytes;      // incoming; above: close 1009
+    size_t first_bytes;        // the same until `widen`; 0: message_bytes from the start
     size_t inbox_messages;     // delivered and not yet `consumed`; then reading pauses
     size_t inbox_bytes;
     size_t outbox_messages;    // accepted and not yet written; then the peer is too slow: close 1013
@@ -251,6 +252,9 @@ parlor_web_send_result parlor_web_socket_send(parlor_web_socket *socket, bool is
 
 /// So many delivered messages with so many bytes have been taken.
 void parlor_web_socket_consumed(parlor_web_socket *socket, size_t messages, size_t bytes);
+
+/// From here on messages may have `message_bytes`.
+void parlor_web_socket_widen(parlor_web_socket *socket);
 
 /// Sends what is queued, then the closing frame; `on_close` follows in any case. `code` 0 sends none.
 void parlor_web_socket_close(parlor_web_socket *socket, uint16_t code, parlor_web_bytes reason);

@@ -76,6 +76,7 @@ extension Room {
             answer.ownPublications = grant.ownPublications.map { TrackReference($0) }
             answer.ownSubscriptions = grant.ownSubscriptions.map { TrackReference($0) }
         }
+        outlet.entered()
         outlet.send(SignallingFrame.encode("auth-res", answer))
         // At once: only from the first ping on the clients watch the connection.
         outlet.send(Notification.ping.frame)

@@ -1,11 +1,17 @@
 /// The way out to one signalling connection. Nothing here waits: a connection that takes too little is closed.
 package struct SignallingOutlet: Sendable {
+    /// The connection is a user's from here on: called before its `auth-res`.
+    package var entered: @Sendable () -> Void
     /// Queues one frame, as UTF-8.
     package var send: @Sendable ([UInt8]) -> Void
     /// Sends what is queued, then closes with a code (RFC 6455, section 7.4) and a reason.
     package var close: @Sendable (UInt16, String) -> Void
 
-    package init(send: @escaping @Sendable ([UInt8]) -> Void, close: @escaping @Sendable (UInt16, String) -> Void) {
+    package init(
+        entered: @escaping @Sendable () -> Void = {}, send: @escaping @Sendable ([UInt8]) -> Void,
+        close: @escaping @Sendable (UInt16, String) -> Void
+    ) {
+        self.entered = entered
         self.send = send
         self.close = close
     }
