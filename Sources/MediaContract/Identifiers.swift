@@ -51,4 +51,8 @@ package struct SocketID: MediaIdentifier {
     package init(_ rawValue: UInt64) { self.rawValue = rawValue }
     package static let sharedIPv4 = SocketID(0)
     package static let sharedIPv6 = SocketID(1)
+
+    /// Set in the names of ICE-TCP connections (RFC 6544): each carries one peer, and is closed by who gave it its name.
+    package static let streamBit: UInt64 = 1 << 63
+    @inlinable package var isStream: Bool { rawValue & Self.streamBit != 0 }
 }

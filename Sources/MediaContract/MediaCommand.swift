@@ -8,12 +8,20 @@ package enum MediaCommand: Sendable {
     /// Answered by `MediaEvent.removed`, also when the peer is unknown.
     case removePeer(PeerID, ticket: RemovalTicket)
     case addTransport(TransportSpec)
+    /// A transport that ICE and DTLS bring up. `MediaEvent.transportConnected` says that its keys are agreed; tracks and
+    /// subscriptions may be added before.
+    case addWebRTCTransport(WebRTCTransportSpec)
+    /// Checks with these credentials count as well from now on, and those with the ones before the last no more. Keys, addresses and
+    /// media stay (RFC 8445, section 9).
+    case restartICE(TransportID, ICECredentials)
     /// Ends the transport with its tracks and subscriptions, after an RTCP BYE if it is a plain one.
     case removeTransport(TransportID)
     case addTrack(TrackSpec)
     case removeTrack(TrackID)
     case subscribe(SubscriptionSpec)
     case unsubscribe(SubscriptionID)
+    /// Another layer of a simulcast track, from its next key frame on; `MediaEvent.layerChanged` says when.
+    case setLayer(SubscriptionID, LayerPreference)
     /// Asks for `MediaEvent.snapshot` with the same number.
     case snapshot(UInt64)
 }
@@ -25,6 +33,11 @@ package struct FeedbackSet: OptionSet, Hashable, Sendable {
     package static let nack = FeedbackSet(rawValue: 1)
     package static let pli = FeedbackSet(rawValue: 2)
     package static let fir = FeedbackSet(rawValue: 4)
+    /// Receiver Estimated Maximum Bitrate (draft-alvestrand-rmcat-remb-03).
+    package static let remb = FeedbackSet(rawValue: 8)
+    /// Transport-wide congestion control (draft-holmer-rmcat-transport-wide-cc-extensions-01).
+    package static let transportCC = FeedbackSet(rawValue: 16)
+    /// What plain legs can have.
     package static let all: FeedbackSet = [.nack, .pli, .fir]
 }
 
@@ -77,30 +90,66 @@ package struct TransportSpec: Sendable {
     }
 }
 
+/// One RTP stream of a track: the only one, or a layer of a simulcast track.
+package struct EncodingSpec: Hashable, Sendable {
+    /// SSRCs that signalling declared (`a=ssrc`); others are bound by MID and RID, else by payload type, and then stay.
+    package var ssrcs: [UInt32]
+    /// Of the stream that repairs it (RFC 4588), if signalling declared one.
+    package var rtxSSRC: UInt32?
+    /// Its RTP stream id (RFC 8852); `nil`: it has none.
+    package var rid: String?
+
+    package init(ssrcs: [UInt32] = [], rtxSSRC: UInt32? = nil, rid: String? = nil) {
+        self.ssrcs = ssrcs
+        self.rtxSSRC = rtxSSRC
+        self.rid = rid
+    }
+}
+
 /// A track that a transport publishes: how its packets are recognised, and what they carry.
 package struct TrackSpec: Sendable {
+    /// The most layers of one track.
+    package static let maximumEncodings = 3
+
     package var id: TrackID
     package var transport: TransportID
     package var codec: Codec
     package var payloadType: UInt8
-    /// SSRCs that the offer declared (`a=ssrc`); others are bound by MID, else by payload type, and then stay.
-    package var ssrcs: [UInt32]
+    /// Of retransmissions (RFC 4588).
+    package var rtxPayloadType: UInt8?
+    /// Of Opus with redundancy (RFC 2198).
+    package var redPayloadType: UInt8?
+    /// One to three, from the smallest picture to the largest.
+    package var encodings: [EncodingSpec]
     package var mid: String?
     package var extensions: [HeaderExtensionMapping]
     package var feedback: FeedbackSet
 
     package init(
-        id: TrackID, transport: TransportID, codec: Codec, payloadType: UInt8, ssrcs: [UInt32] = [],
-        mid: String? = nil, extensions: [HeaderExtensionMapping] = [], feedback: FeedbackSet = []
+        id: TrackID, transport: TransportID, codec: Codec, payloadType: UInt8, rtxPayloadType: UInt8? = nil,
+        redPayloadType: UInt8? = nil, encodings: [EncodingSpec], mid: String? = nil,
+        extensions: [HeaderExtensionMapping] = [], feedback: FeedbackSet = []
     ) {
         self.id = id
         self.transport = transport
         self.codec = codec
         self.payloadType = payloadType
-        self.ssrcs = ssrcs
+        self.rtxPayloadType = rtxPayloadType
+        self.redPayloadType = redPayloadType
+        self.encodings = encodings
         self.mid = mid
         self.extensions = extensions
         self.feedback = feedback
+    }
+
+    /// A track of one encoding.
+    package init(
+        id: TrackID, transport: TransportID, codec: Codec, payloadType: UInt8, ssrcs: [UInt32] = [],
+        mid: String? = nil, extensions: [HeaderExtensionMapping] = [], feedback: FeedbackSet = []
+    ) {
+        self.init(
+            id: id, transport: transport, codec: codec, payloadType: payloadType,
+            encodings: [EncodingSpec(ssrcs: ssrcs)], mid: mid, extensions: extensions, feedback: feedback)
     }
 }
 
@@ -113,6 +162,10 @@ package struct SubscriptionSpec: Sendable {
     /// time, whatever `firstSequence` and `timestampOffset` say: none may be used twice under one key.
     package var ssrc: UInt32
     package var payloadType: UInt8
+    /// The stream that repairs it (RFC 4588): SSRC and payload type; `nil`: packets are sent again as they were.
+    package var rtx: Retransmission?
+    /// Of Opus with redundancy (RFC 2198); `nil`: the subscriber gets the primary encoding alone.
+    package var redPayloadType: UInt8?
     /// The first sequence number sent: 0...32767, so that the rollover counter is 0 for certain (RFC 3711, section 3.3.1).
     package var firstSequence: UInt16
     /// Added to the publisher's timestamps.
@@ -121,21 +174,38 @@ package struct SubscriptionSpec: Sendable {
     /// Written into the MID extension where `extensions` has one.
     package var mid: String?
     package var feedback: FeedbackSet
+    /// Which layer of a simulcast track.
+    package var layer: LayerPreference
+
+    package struct Retransmission: Hashable, Sendable {
+        package var ssrc: UInt32
+        package var payloadType: UInt8
+
+        package init(ssrc: UInt32, payloadType: UInt8) {
+            self.ssrc = ssrc
+            self.payloadType = payloadType
+        }
+    }
 
     package init(
         id: SubscriptionID, track: TrackID, transport: TransportID, ssrc: UInt32, payloadType: UInt8,
-        firstSequence: UInt16, timestampOffset: UInt32, extensions: [HeaderExtensionMapping] = [], mid: String? = nil,
-        feedback: FeedbackSet = []
+        rtx: Retransmission? = nil, redPayloadType: UInt8? = nil, firstSequence: UInt16, timestampOffset: UInt32,
+        extensions: [HeaderExtensionMapping] = [], mid: String? = nil, feedback: FeedbackSet = [],
+        layer: LayerPreference = .high
     ) {
         self.id = id
         self.track = track
         self.transport = transport
         self.ssrc = ssrc
         self.payloadType = payloadType
+        self.rtx = rtx
+        self.redPayloadType = redPayloadType
         self.firstSequence = firstSequence
         self.timestampOffset = timestampOffset
         self.extensions = extensions
         self.mid = mid
         self.feedback = feedback
+        self.layer = layer
+        self.layer = layer
     }
 }

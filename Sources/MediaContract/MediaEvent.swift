@@ -4,7 +4,8 @@ package import MediaWire
 package enum MediaEvent: Sendable {
     /// The removal is done: nothing of or to that peer leaves any more.
     case removed(RemovalTicket)
-    /// The first authentic packet came, from this address; a sending leg is latched to it.
+    /// Media can flow. A plain leg: the first authentic packet came, from this address; a sending one is latched to it. WebRTC: the
+    /// keys are agreed, with the peer at this address.
     case transportConnected(TransportID, TransportAddress)
     /// Something authentic was heard; at most once in five seconds for each transport.
     case transportHeard(TransportID)
@@ -12,10 +13,14 @@ package enum MediaEvent: Sendable {
     case transportSilent(TransportID)
     /// The network said that nobody listens there (ICMP port unreachable).
     case transportUnreachable(TransportID)
+    /// A WebRTC transport will carry nothing (any more); it waits to be removed.
+    case transportFailed(TransportID, TransportFailure)
     /// The track's first packet was accepted.
     case trackStarted(TrackID)
     /// A subscription could not be made: unknown track or transport, or another room.
     case subscriptionRefused(SubscriptionID)
+    /// From here on the subscriber gets this layer of a simulcast track: its first one, or another.
+    case layerChanged(SubscriptionID, LayerPreference)
     case snapshot(UInt64, MediaSnapshot)
 }
 
@@ -24,16 +29,20 @@ package enum DropReason: UInt8, CaseIterable, Hashable, Sendable {
     // Coming in, before authentication
     case notMedia, tooShort, tooLong, unknownSocket, unknownSource, wrongSource, badVersion, malformedHeader,
         unknownSSRC, tooManySSRCs, unknownPayloadType, ambiguousPayloadType, wrongDirection
+    // ICE and DTLS: no check came from there, or not one that counts; no keys yet; more than is worked off
+    case malformedCheck, unknownCheck, unauthenticCheck, unverifiedSource, noKeysYet, unexpectedHandshake,
+        handshakeQueueFull
     // Opening
     case replayed, tooOld, authenticationFailed
     // After authentication
-    case badPadding, malformedRTCP, paddingOnly, duplicate, implausibleSequence
+    case badPadding, malformedRTCP, paddingOnly, duplicate, implausibleSequence, malformedRetransmission,
+        unknownRetransmission, malformedRedundancy
     // On the way to a subscriber
     case awaitingKeyFrame, overwritten, lateForSubscriber, noDestination, headerTooLarge, outboxFull, sealFailed
     // Feedback
     case retransmissionGone, retransmissionLimited, keyFrameRequestLimited, unnegotiatedFeedback
     // The kernel's part
-    case sendFailed, unreachable, truncated
+    case sendFailed, unreachable, truncated, streamFull
 
     package var name: String {
         // notMedia -> not_media, unknownSSRC -> unknown_ssrc
@@ -86,6 +95,8 @@ package struct MediaSnapshot: Sendable {
         /// Round trip to the subscriber, if its reports allowed to measure it.
         package var roundTrip: MediaDuration?
         package var awaitingKeyFrame = false
+        /// The layer that is sent now, of a simulcast track.
+        package var layer: LayerPreference?
         package init(id: SubscriptionID) { self.id = id }
     }
 

@@ -20,6 +20,7 @@ extension Switchboard {
             if !subscribe(spec, now: now) { events.append(.subscriptionRefused(spec.id)) }
         case .unsubscribe(let id):
             if let place = subscriptionPlaces[id] { remove(subscription: place, now: now) }
+        case .addWebRTCTransport, .restartICE, .setLayer: break
         case .snapshot(let number): pendingSnapshots.append(number)
         }
     }
@@ -92,7 +93,7 @@ extension Switchboard {
         trackPlaces[spec.id] = track
         transports[place].pointee.tracks.append(track)
         // Declared SSRCs are known from the start; places are kept for those that are not.
-        for ssrc in spec.ssrcs where transports[place].pointee.bindingCount < Transport.bindingLimit * 3 / 4 {
+        for ssrc in spec.encodings.flatMap(\.ssrcs) where transports[place].pointee.bindingCount < Transport.bindingLimit * 3 / 4 {
             transports[place].pointee.bind(ssrc, to: track)
         }
         timers.reserve(owners: transports.capacity + tracks.capacity)

@@ -1,37 +1,11 @@
+package import MediaContract
 package import MediaWire
 package import RoomProtocol
 
-/// What a client needs to pass the node's connectivity checks (RFC 8445, section 5.3). Its description shows no password.
-package struct ICECredentials: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
-    /// 16 hexadecimal digits: 64 random bits (RFC 8445 asks for 24), enough to be unique among all peers of a node.
-    package var usernameFragment: String
-    /// 32 hexadecimal digits: 128 random bits, as RFC 8445 asks. A secret of the client and the node.
-    package var password: String
-
-    package init(usernameFragment: String, password: String) {
-        self.usernameFragment = usernameFragment
-        self.password = password
-    }
-
-    /// New ones.
-    ///
-    /// - Parameter random: must be the system's generator outside tests.
-    package init(using random: inout some RandomNumberGenerator) {
-        usernameFragment = ICECredentials.hexadecimal(random.next())
-        password = ICECredentials.hexadecimal(random.next()) + ICECredentials.hexadecimal(random.next())
-    }
-
+extension ICECredentials {
     /// As signalling carries them. The node is an ICE-lite agent (RFC 8445, section 2.5).
     package var parameters: ICEParameters {
         ICEParameters(usernameFragment: usernameFragment, password: password, iceLite: true)
-    }
-
-    package var description: String { "ICE credentials of \(usernameFragment)" }
-    package var customMirror: Mirror { Mirror(self, children: ["usernameFragment": usernameFragment]) }
-
-    private static func hexadecimal(_ word: UInt64) -> String {
-        let digits = String(word, radix: 16)
-        return String(repeating: "0", count: 16 - digits.utf8.count) + digits
     }
 }
 

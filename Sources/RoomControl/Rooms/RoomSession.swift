@@ -1,3 +1,4 @@
+import MediaContract
 import MediaWire
 package import RoomProtocol
 

@@ -1,4 +1,4 @@
-import MediaContract
+package import MediaContract
 package import MediaWire
 package import RoomProtocol
 

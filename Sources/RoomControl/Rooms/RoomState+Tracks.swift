@@ -198,7 +198,7 @@ extension RoomState {
         case .trackStarted(let id):
             if let index = tracks.firstIndex(where: { $0.id == id }) { tracks[index].hasStarted = true }
         case .subscriptionRefused(let id): refused(id, effects: &effects)
-        case .removed, .snapshot: break
+        case .transportFailed, .layerChanged, .removed, .snapshot: break
         }
     }
 

@@ -1,3 +1,4 @@
+import MediaContract
 import MediaWire
 import RoomControl
 import RoomProtocol

@@ -44,7 +44,7 @@ package struct PlaneModel: Sendable {
         case .unsubscribe(let id):
             check(subscriptions[id] != nil, "unsubscribe of an unknown subscription")
             subscriptions[id] = nil
-        case .snapshot: break
+        case .addWebRTCTransport, .restartICE, .setLayer, .snapshot: break
         }
     }
 
