@@ -93,7 +93,8 @@ extension Switchboard {
         trackPlaces[spec.id] = track
         transports[place].pointee.tracks.append(track)
         // Declared SSRCs are known from the start; places are kept for those that are not.
-        for ssrc in spec.encodings.flatMap(\.ssrcs) where transports[place].pointee.bindingCount < Transport.bindingLimit * 3 / 4 {
+        for ssrc in spec.encodings.flatMap(\.ssrcs)
+        where transports[place].pointee.bindingCount < Transport.bindingLimit * 3 / 4 {
             transports[place].pointee.bind(ssrc, to: track)
         }
         timers.reserve(owners: transports.capacity + tracks.capacity)

@@ -74,6 +74,7 @@ extension Switchboard {
             packetsOut &+= UInt64(message.segmentCount)
             bytesOut &+= bytes
         case .failed: drops.count(.sendFailed, UInt64(message.segmentCount))
+        case .full: drops.count(.streamFull, UInt64(message.segmentCount))
         case .blocked: break
         }
     }
