@@ -80,6 +80,7 @@ extension Switchboard {
             packetsOut &+= UInt64(message.segmentCount)
             bytesOut &+= bytes
         case .failed: drops.count(.sendFailed, UInt64(message.segmentCount))
+        case .full: drops.count(.streamFull, UInt64(message.segmentCount))
         // An answer that finds no room is not kept.
         case .blocked: if place < 0 { drops.count(.sendFailed) }
         }
