@@ -233,8 +233,9 @@ final class RoomWorld {
             refusals += 1
             number = id.rawValue
         case .transportConnected(let id, _), .transportHeard(let id), .transportSilent(let id),
-            .transportUnreachable(let id):
+            .transportUnreachable(let id), .transportFailed(let id, _):
             number = id.rawValue
+        case .layerChanged(let id, _): number = id.rawValue
         case .trackStarted(let id): number = id.rawValue
         }
         guard let hall = byInstance[RoomInstance(of: number)] else { return }
