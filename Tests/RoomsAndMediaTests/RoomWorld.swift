@@ -229,6 +229,7 @@ final class RoomWorld {
             if let kick = kicked.removeValue(forKey: ticket) { kick.hall.state.removalDone(peer, of: kick.user) }
             return
         case .snapshot: return
+        case .layerChanged(let id, _): number = id.rawValue
         case .subscriptionRefused(let id):
             refusals += 1
             number = id.rawValue

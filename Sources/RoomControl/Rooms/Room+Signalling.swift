@@ -401,9 +401,7 @@ extension Room {
             }
             wanted = known
         }
-        let settings = environment.connections
-        let found = HostCandidates.candidates(
-            policy: wanted, announced: settings.announced, port: settings.port(ofWorker: worker))
+        let found = environment.connections.candidates(policy: wanted, worker: worker)
         if found.isEmpty {
             throw Refused(.mediaNotSupported, "this node has no candidate for the policy \(wanted.rawValue)")
         }
