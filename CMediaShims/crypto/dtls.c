@@ -223,6 +223,10 @@ static bool configure(SSL_CTX *context, const char *profiles) {
                            "ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305")
                   == 1
            && SSL_CTX_set1_groups_list(context, "X25519:P-256:P-384") == 1
+           && SSL_CTX_set1_sigalgs_list(
+                  context, "ECDSA+SHA256:RSA-PSS+SHA256:RSA+SHA256:ed25519:ECDSA+SHA384:RSA-PSS+SHA384:RSA+SHA384:"
+                           "ECDSA+SHA512:RSA-PSS+SHA512:RSA+SHA512")
+                  == 1
            // This one returns 0 when all is well.
            && SSL_CTX_set_tlsext_use_srtp(context, profiles) == 0;
 }
