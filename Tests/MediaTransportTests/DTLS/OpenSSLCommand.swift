@@ -49,4 +49,16 @@ enum OpenSSLCommand {
         process.waitUntilExit()
         return process.terminationStatus
     }
+
+    /// One whose output can be read.
+    static func reading(_ arguments: [String]) -> (Process, Pipe) {
+        let (process, output) = (process(arguments), Pipe())
+        process.standardOutput = output
+        return (process, output)
+    }
+
+    static func end(_ process: Process) {
+        if process.isRunning { process.terminate() }
+        process.waitUntilExit()
+    }
 }
