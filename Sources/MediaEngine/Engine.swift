@@ -42,7 +42,8 @@ package final class Engine: MediaPlane {
         segmentation = configuration.segmentation && parlor_udp_knows_segmentation() != 0
         link = EngineLink(ports: PortPool(range: configuration.plainPorts))
 
-        let board = Engine.switchboard(segmentation: segmentation, sealing: sealing.choice)
+        var board = Engine.switchboard(segmentation: segmentation, sealing: sealing.choice)
+        board.dtls = configuration.dtls
         let workers = try Engine.makeWorkers(count, configuration, board, link)
         self.workers = workers
         warnings = Engine.bufferWarnings(configuration, workers.first?.setup.sockets.shared.first?.socket)

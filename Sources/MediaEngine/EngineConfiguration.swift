@@ -1,3 +1,4 @@
+package import MediaTransport
 package import MediaWire
 
 extension Engine {
@@ -32,6 +33,8 @@ extension Engine {
         package var segmentation = true
         /// What seals outgoing packets: `auto`, `multibuffer` or `evp`.
         package var sealing = "auto"
+        /// The node's end of DTLS; `nil`: there are no WebRTC transports.
+        package var dtls: DTLSContext?
 
         package init() {}
     }

@@ -57,7 +57,9 @@ package final class Node: Sendable {
         let (apps, savedRooms, bans) = try Node.apps(loaded)
         self.savedRooms = savedRooms
         // What the node shows in DTLS; signalling tells its fingerprint, so a new one at each start is as good as an old one.
-        guard let certificate = Certificate.selfSigned(commonName: "parlor", days: Node.certificateDays) else {
+        guard let certificate = Certificate.selfSigned(commonName: "parlor", days: Node.certificateDays),
+            let dtls = DTLSContext(certificate: certificate)
+        else {
             throw StartFailure(description: "no certificate for DTLS could be made")
         }
         let descriptors = OpenFileLimit.raise()
@@ -66,7 +68,8 @@ package final class Node: Sendable {
         if let failure = addresses.failure {
             throw StartFailure(description: "\(failure) (\(Node.place("media.announce", loaded)))")
         }
-        let engineConfiguration = Engine.Configuration(configuration.media, addresses)
+        var engineConfiguration = Engine.Configuration(configuration.media, addresses)
+        engineConfiguration.dtls = dtls
         let engine: Engine
         do { engine = try Engine(engineConfiguration) } catch {
             throw StartFailure(description: "\(error) (\(Node.place(error, loaded)))")
