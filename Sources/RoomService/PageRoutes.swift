@@ -121,11 +121,15 @@ struct PageRoutes: Sendable {
         guard Names.isUserID(value("user")) else {
             return Answer.error(400, "user must be 1 to 50 letters, digits, - or _", code: 10053)
         }
+        let permission = items.first { $0.name == "permission" }?.value ?? RoomToken.Permission.user.rawValue
+        guard let permission = RoomToken.Permission(rawValue: permission) else {
+            return Answer.error(400, "permission must be user or admin", code: 10053)
+        }
         struct Body: Encodable { var token: String }
         let token = RoomToken(
             app: app.id, room: value("room"), user: value("user"),
             expiresAt: clock.unixTime() + Self.tokenLifetime,
-            permission: value("permission") == "admin" ? .admin : .user)
+            permission: permission)
         return Self.fresh(Answer.json(Body(token: token.signed(by: key))))
     }
 

@@ -25,12 +25,12 @@ export function blocks(source, number) {
 /**
  * Reads the row out of a decoded picture: { source, number }, or undefined if it is not there, or was changed on its way.
  *
- * picture: a video or canvas, of any size; its row is the lowest sixteenth.
+ * picture: a video or canvas, of any size; its row is the lowest twenty-fourth.
  */
 export function read(picture, context) {
     const { width, height } = context.canvas;
     context.drawImage(picture, 0, 0, width, height);
-    const line = context.getImageData(0, Math.floor(height * 31 / 32), width, 1).data;
+    const line = context.getImageData(0, Math.floor(height * 47 / 48), width, 1).data;
     let bits = 0n;
     for (let block = 0; block < BITS; block += 1) {
         const at = Math.floor((block + 0.5) * width / BITS) * 4;

@@ -80,7 +80,7 @@ export class SyntheticSource {
         context.fillText(this.name, width * 0.5, height * 0.57, width * 0.45);
         context.fillText(`# ${this.#number}`, width * 0.5, height * 0.66, width * 0.45);
 
-        const row = height / 16;
+        const row = height / 24;
         blocks(this.source, this.#number).forEach((isWhite, index) => {
             context.fillStyle = isWhite ? '#fff' : '#000';
             context.fillRect(index * width / BITS, height - row, width / BITS + 1, row);
