@@ -49,7 +49,7 @@ let package = Package(
         .target(name: "CNet", path: "CMediaShims/net"),
         .target(
             name: "CCrypto", path: "CMediaShims/crypto",
-            linkerSettings: [.linkedLibrary("srtp2"), .linkedLibrary("crypto")]),
+            linkerSettings: [.linkedLibrary("srtp2"), .linkedLibrary("ssl"), .linkedLibrary("crypto")]),
         .target(
             name: "CCodecs", path: "CMediaShims/codecs",
             linkerSettings: [.linkedLibrary("opus"), .linkedLibrary("vpx"), .linkedLibrary("m")]),

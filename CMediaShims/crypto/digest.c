@@ -45,6 +45,45 @@ void hmac_sha1_init(struct hmac_sha1 *hmac, const uint8_t key[20]) {
     OPENSSL_cleanse(block, sizeof block);
 }
 
+_Static_assert(sizeof(struct hmac_sha1) <= sizeof(struct parlor_hmac_key), "the public form has room for the state");
+_Static_assert(_Alignof(struct hmac_sha1) <= _Alignof(struct parlor_hmac_key), "and its alignment");
+
+bool parlor_hmac_key_init(struct parlor_hmac_key *out, const void *key, size_t length) {
+    if (length > INT32_MAX) return false;
+    uint8_t short_key[64] = {0};
+    struct hmac_sha1 state;
+    if (length > sizeof short_key) {
+        // RFC 2104, section 2: a key longer than a block is hashed first.
+        SHA1_Init(&state.inner);
+        SHA1_Update(&state.inner, key, length);
+        SHA1_Final(short_key, &state.inner);
+    } else if (length > 0) {
+        memcpy(short_key, key, length);
+    }
+    uint8_t block[64];
+    for (size_t i = 0; i < sizeof block; i++) block[i] = short_key[i] ^ 0x36;
+    SHA1_Init(&state.inner);
+    SHA1_Update(&state.inner, block, sizeof block);
+    for (size_t i = 0; i < sizeof block; i++) block[i] = short_key[i] ^ 0x5C;
+    SHA1_Init(&state.outer);
+    SHA1_Update(&state.outer, block, sizeof block);
+    memset(out, 0, sizeof *out);
+    memcpy(out, &state, sizeof state);
+    OPENSSL_cleanse(short_key, sizeof short_key);
+    OPENSSL_cleanse(block, sizeof block);
+    OPENSSL_cleanse(&state, sizeof state);
+    return true;
+}
+
+void parlor_hmac_sign(
+    const struct parlor_hmac_key *key, const void *a, size_t a_length, const void *b, size_t b_length,
+    uint8_t out[20]) {
+    struct hmac_sha1 state;
+    memcpy(&state, key, sizeof state);
+    hmac_sha1_two(&state, a, a_length, b, b_length, out);
+    OPENSSL_cleanse(&state, sizeof state);
+}
+
 void hmac_sha1_two(
     const struct hmac_sha1 *hmac, const uint8_t *a, size_t a_length, const uint8_t *b, size_t b_length,
     uint8_t out[20]) {

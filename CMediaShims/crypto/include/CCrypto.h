@@ -22,6 +22,17 @@ bool parlor_random_bytes(void *out, size_t length);
 /// Overwrites secrets; never optimised away.
 void parlor_erase(void *bytes, size_t length);
 
+/// A key of HMAC-SHA1 with both its blocks hashed: signing with it allocates nothing. A secret.
+struct parlor_hmac_key {
+    uint32_t words[48];
+};
+/// Prepares a key of any length up to INT32_MAX. False: it is longer.
+bool parlor_hmac_key_init(struct parlor_hmac_key *out, const void *key, size_t length);
+/// The MAC of `a` followed by `b`.
+void parlor_hmac_sign(
+    const struct parlor_hmac_key *key, const void *a, size_t a_length, const void *b, size_t b_length,
+    uint8_t out[20]);
+
 // SRTP
 
 /// Profiles, with the raw values of SRTPProfile.
@@ -148,6 +159,70 @@ bool parlor_certificate_fingerprint(const char *pem, size_t length, char out[PAR
 /// Whether the private key of the second PEM text is that of the first certificate in the first one. Encrypted keys are
 /// refused.
 bool parlor_certificate_has_key(const char *pem, size_t length, const char *key_pem, size_t key_length);
+
+// DTLS 1.2 with SRTP (RFC 6347, RFC 5764)
+
+/// No datagram is longer: what a path carries without fragments, less IP and UDP headers.
+#define PARLOR_DTLS_LONGEST_DATAGRAM 1200
+/// How long a flight waits for its answer: at first, and at most, in microseconds.
+#define PARLOR_DTLS_FIRST_TIMEOUT_US 200000
+#define PARLOR_DTLS_LONGEST_TIMEOUT_US 3000000
+
+/// States of an association.
+#define PARLOR_DTLS_HANDSHAKING 0
+#define PARLOR_DTLS_CONNECTED 1
+/// Refused by one of the two, or broken.
+#define PARLOR_DTLS_FAILED (-1)
+#define PARLOR_DTLS_WRONG_FINGERPRINT (-2)
+#define PARLOR_DTLS_CLOSED_BY_PEER (-3)
+#define PARLOR_DTLS_CLOSED (-4)
+
+#define PARLOR_DTLS_SHA256 0
+#define PARLOR_DTLS_SHA384 1
+#define PARLOR_DTLS_SHA512 2
+
+struct parlor_dtls_fingerprint {
+    int32_t hash;
+    /// As many as the hash has.
+    uint8_t bytes[64];
+};
+
+/// What all associations that show one certificate share. Any thread, once it is made.
+typedef struct parlor_dtls_context parlor_dtls_context;
+/// `pem` is a certificate, or a chain that begins with the key's; `profiles` are SRTP profiles in OpenSSL's names, the
+/// best first, with colons between. NULL: not a certificate and its key, an unknown profile, or out of memory.
+parlor_dtls_context *parlor_dtls_context_create(
+    const char *pem, size_t length, const char *key_pem, size_t key_length, const char *profiles);
+void parlor_dtls_context_destroy(parlor_dtls_context *context);
+
+/// One association: whoever uses it, one thread at a time. It may outlive its context.
+typedef struct parlor_dtls parlor_dtls;
+/// The peer's certificate must have one of the fingerprints (16 at most); without any, it must only have a certificate.
+parlor_dtls *parlor_dtls_create(
+    parlor_dtls_context *context, bool client, const struct parlor_dtls_fingerprint *fingerprints, size_t count);
+void parlor_dtls_destroy(parlor_dtls *dtls);
+/// Goes on with one datagram, or with none (length 0), as a client must to begin. Returns the state.
+int32_t parlor_dtls_step(parlor_dtls *dtls, const uint8_t *datagram, size_t length);
+/// Sends the last flight again. Returns the state; it fails when this was done 12 times for one flight.
+int32_t parlor_dtls_timeout(parlor_dtls *dtls);
+int32_t parlor_dtls_state(const parlor_dtls *dtls);
+/// 0 while nothing waits for an answer, else a number that changes with each sending.
+uint32_t parlor_dtls_flights(const parlor_dtls *dtls);
+/// Takes the datagram that waits longest; 0: none waits, or `capacity` is less than it has.
+size_t parlor_dtls_take(parlor_dtls *dtls, uint8_t *out, size_t capacity);
+/// Ends the association; if it was connected, a close_notify waits to be taken.
+void parlor_dtls_close(parlor_dtls *dtls);
+
+/// Master keys of both directions, with the lengths of the profile. Secrets.
+struct parlor_dtls_keys {
+    int32_t profile;
+    uint8_t client_key[32];
+    uint8_t server_key[32];
+    uint8_t client_salt[14];
+    uint8_t server_salt[14];
+};
+/// False, with nothing in `out`: the association is not connected.
+bool parlor_dtls_export(parlor_dtls *dtls, struct parlor_dtls_keys *out);
 
 // Memory
 

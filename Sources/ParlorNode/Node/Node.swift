@@ -57,13 +57,19 @@ package final class Node: Sendable {
         let (apps, savedRooms, bans) = try Node.apps(loaded)
         self.savedRooms = savedRooms
         // What the node shows in DTLS; signalling tells its fingerprint, so a new one at each start is as good as an old one.
-        guard let certificate = Certificate.selfSigned(commonName: "parlor", days: Node.certificateDays) else {
+        guard let certificate = Certificate.selfSigned(commonName: "parlor", days: Node.certificateDays),
+            let dtls = DTLSContext(certificate: certificate)
+        else {
             throw StartFailure(description: "no certificate for DTLS could be made")
         }
         let descriptors = OpenFileLimit.raise()
         let addresses = NodeAddresses(configuration.media, machine: machine)
         let engine: Engine
-        do { engine = try Engine(Engine.Configuration(configuration.media, addresses)) } catch {
+        do {
+            var settings = Engine.Configuration(configuration.media, addresses)
+            settings.dtls = dtls
+            engine = try Engine(settings)
+        } catch {
             throw StartFailure(description: "\(error) (\(Node.place(error, loaded)))")
         }
         self.engine = engine
