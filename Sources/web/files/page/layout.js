@@ -1,16 +1,17 @@
 /**
- * How many columns give the largest tiles of that shape: { columns, rows, width, height }.
+ * How many columns give the largest tiles: { columns, rows, width, height }.
  *
- * shape: width over height.
+ * shapes: the widest and the squarest that a tile may have, as width over height.
  */
-export function arrange(count, width, height, gap, shape) {
+export function arrange(count, width, height, gap, [widest, squarest]) {
     let best = { columns: 1, rows: count, width: 0, height: 0 };
     for (let columns = 1; columns <= Math.max(count, 1); columns += 1) {
         const rows = Math.ceil(count / columns);
-        const widest = (width - gap * (columns - 1)) / columns;
-        const highest = (height - gap * (rows - 1)) / rows;
-        const tile = Math.floor(Math.min(widest, highest * shape));
-        if (tile > best.width) best = { columns, rows, width: tile, height: Math.floor(tile / shape) };
+        const room = { width: (width - gap * (columns - 1)) / columns, height: (height - gap * (rows - 1)) / rows };
+        const shape = Math.min(Math.max(room.width / room.height, squarest), widest);
+        const tile = Math.floor(Math.min(room.width, room.height * shape));
+        const size = { columns, rows, width: tile, height: Math.floor(tile / shape) };
+        if (size.width * size.height > best.width * best.height) best = size;
     }
     return best;
 }

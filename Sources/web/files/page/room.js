@@ -54,11 +54,11 @@ export class Room {
         find('room').hidden = false;
         find('room-title').textContent = this.client.claims.roomName;
         document.title = `${this.client.claims.roomName} – ${text('title')}`;
+        this.#press();
         this.stage.onArranged = () => { for (const tile of this.stage.tiles.values()) tile.adaptQuality(); };
         this.own = new Tile(this, OWN, { name: this.name, isOwn: true });
         this.stage.add(this.own);
         for (const user of this.client.remoteUserList) this.#addUser(user);
-        this.#press();
         this.chat.onChange = () => this.refresh();
         this.#timers = [setInterval(() => this.#hear(), HEARING), setInterval(() => this.measure(), MEASURING)];
         this.keyboard.open();

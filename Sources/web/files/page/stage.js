@@ -5,6 +5,7 @@ const GAP = 8;
 /** Of a tile: width over height. A tall screen has squarer ones. */
 const WIDE = 16 / 9;
 const TALL = 4 / 3;
+const SHAPES = { wide: [WIDE, 3 / 2], tall: [TALL, 1] };
 
 /** The tiles, which arrange themselves; one may be enlarged, with the others in a strip. */
 export class Stage {
@@ -57,7 +58,7 @@ export class Stage {
             set(this.pinned, isTall ? clientWidth : clientWidth - rest, isTall ? clientHeight - rest : clientHeight);
             for (const tile of others) set(tile, ...small);
         } else {
-            const { width, height } = arrange(others.length, clientWidth, clientHeight, GAP, isTall ? TALL : WIDE);
+            const { width, height } = arrange(others.length, clientWidth, clientHeight, GAP, isTall ? SHAPES.tall : SHAPES.wide);
             for (const tile of others) set(tile, width, height);
         }
         for (const tile of this.tiles.values()) tile.element.classList.toggle('large', tile === this.pinned);
