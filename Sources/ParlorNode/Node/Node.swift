@@ -297,7 +297,7 @@ package final class Node: Sendable {
 
     private static func place(_ error: Engine.StartError, _ loaded: ConfigurationLoader.Loaded) -> String {
         switch error {
-        case .listen, .portOutOfRange: place("media.port", loaded)
+        case .listen, .listenTCP, .portOutOfRange: place("media.port", loaded)
         case .noAddress: place("media.listen", loaded)
         case .noMultiBuffer, .unknownSealing: place("media.crypto", loaded)
         case .resources: place("media.workers", loaded)
