@@ -18,7 +18,9 @@ import Testing
             .flatMap { $0.split(separator: ":").last }.map { hex(String($0)) }
     }
 
-    private func arguments(_ folder: URL, _ certificate: Certificate?, _ profile: (SRTPProfile, String)) throws -> [String] {
+    private func arguments(_ folder: URL, _ certificate: Certificate?, _ profile: (SRTPProfile, String)) throws
+        -> [String]
+    {
         var arguments = [
             "-dtls1_2", "-use_srtp", profile.1, "-keymatexport", "EXTRACTOR-dtls_srtp", "-keymatexportlen",
             "\(2 * (profile.0.keyLength + profile.0.saltLength))",
