@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "CNet.h"
 
+#include "Addresses.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
@@ -55,7 +57,7 @@ static void store_big_endian(uint64_t value, uint8_t *bytes) {
     for (int i = 7; i >= 0; i--, value >>= 8) bytes[i] = (uint8_t)value;
 }
 
-static socklen_t to_sockaddr(const parlor_address *address, struct sockaddr_storage *storage) {
+socklen_t parlor_to_sockaddr(const parlor_address *address, struct sockaddr_storage *storage) {
     if (address->is_ipv4) {
         struct sockaddr_in *in = (struct sockaddr_in *)storage;
         memset(in, 0, sizeof *in);
@@ -73,7 +75,7 @@ static socklen_t to_sockaddr(const parlor_address *address, struct sockaddr_stor
     return sizeof *in6;
 }
 
-static void from_sockaddr(const struct sockaddr_storage *storage, socklen_t length, parlor_address *address) {
+void parlor_from_sockaddr(const struct sockaddr_storage *storage, socklen_t length, parlor_address *address) {
     memset(address, 0, sizeof *address);
     if (length >= sizeof(struct sockaddr_in) && storage->ss_family == AF_INET) {
         const struct sockaddr_in *in = (const struct sockaddr_in *)storage;
@@ -133,7 +135,7 @@ int parlor_udp_open(const parlor_address *local, const parlor_udp_options *optio
     opened->send_buffer = set_buffer(descriptor, SO_SNDBUF, SO_SNDBUFFORCE, options->send_buffer);
 
     struct sockaddr_storage storage;
-    socklen_t length = to_sockaddr(local, &storage);
+    socklen_t length = parlor_to_sockaddr(local, &storage);
     if (bind(descriptor, (struct sockaddr *)&storage, length) != 0) goto failed;
     opened->descriptor = descriptor;
     return 0;
@@ -148,7 +150,7 @@ int parlor_udp_local_address(int descriptor, parlor_address *address) {
     struct sockaddr_storage storage;
     socklen_t length = sizeof storage;
     if (getsockname(descriptor, (struct sockaddr *)&storage, &length) != 0) return -errno;
-    from_sockaddr(&storage, length, address);
+    parlor_from_sockaddr(&storage, length, address);
     return 0;
 }
 
@@ -184,7 +186,7 @@ int parlor_udp_next_error(int descriptor, parlor_udp_error *error) {
         length = recvmsg(descriptor, &header, MSG_ERRQUEUE | MSG_DONTWAIT);
     } while (length < 0 && errno == EINTR);
     if (length < 0) return -errno;
-    from_sockaddr(&destination, header.msg_namelen, &error->destination);
+    parlor_from_sockaddr(&destination, header.msg_namelen, &error->destination);
     for (struct cmsghdr *c = CMSG_FIRSTHDR(&header); c != NULL; c = CMSG_NXTHDR(&header, c)) {
         int ipv4 = c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR;
         int ipv6 = c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR;
@@ -286,7 +288,7 @@ int parlor_receiver_receive(parlor_receiver *receiver, int descriptor) {
         message->length = receiver->headers[i].msg_len;
         message->segment_size = 0;
         message->truncated = (header->msg_flags & MSG_TRUNC) != 0;
-        from_sockaddr(&receiver->names[i], header->msg_namelen, &message->source);
+        parlor_from_sockaddr(&receiver->names[i], header->msg_namelen, &message->source);
         for (struct cmsghdr *c = CMSG_FIRSTHDR(header); c != NULL; c = CMSG_NXTHDR(header, c)) {
             if (c->cmsg_level != SOL_UDP || c->cmsg_type != UDP_GRO || c->cmsg_len < CMSG_LEN(sizeof(int))) continue;
             int size;
@@ -351,7 +353,7 @@ int parlor_sender_send(parlor_sender *sender, int descriptor, uint32_t first, ui
             return -EINVAL;
         struct msghdr *header = &sender->headers[i].msg_hdr;
         header->msg_name = &sender->names[i];
-        header->msg_namelen = to_sockaddr(&message->destination, &sender->names[i]);
+        header->msg_namelen = parlor_to_sockaddr(&message->destination, &sender->names[i]);
         header->msg_iov = (struct iovec *)&sender->segments[message->first_segment];
         header->msg_iovlen = message->segment_count;
         header->msg_flags = 0;

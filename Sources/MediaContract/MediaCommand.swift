@@ -142,6 +142,9 @@ package struct TrackSpec: Sendable {
         self.feedback = feedback
     }
 
+    /// All that signalling declared, without those of repair.
+    package var ssrcs: [UInt32] { encodings.flatMap(\.ssrcs) }
+
     /// A track of one encoding.
     package init(
         id: TrackID, transport: TransportID, codec: Codec, payloadType: UInt8, ssrcs: [UInt32] = [],

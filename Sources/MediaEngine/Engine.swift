@@ -42,10 +42,11 @@ package final class Engine: MediaPlane {
         segmentation = configuration.segmentation && parlor_udp_knows_segmentation() != 0
         link = EngineLink(ports: PortPool(range: configuration.plainPorts))
 
-        let board = Engine.switchboard(segmentation: segmentation, sealing: sealing.choice)
+        var board = Engine.switchboard(segmentation: segmentation, sealing: sealing.choice)
+        board.dtls = configuration.dtls
         let workers = try Engine.makeWorkers(count, configuration, board, link)
         self.workers = workers
-        warnings = Engine.bufferWarnings(configuration, workers.first?.setup.shared.first?.socket)
+        warnings = Engine.bufferWarnings(configuration, workers.first?.setup.sockets.shared.first?.socket)
 
         for (started, worker) in workers.enumerated() {
             do {
@@ -88,46 +89,27 @@ package final class Engine: MediaPlane {
         _ count: Int, _ configuration: Configuration, _ board: Switchboard.Configuration, _ link: EngineLink
     ) throws(StartError) -> [Worker] {
         var workers: [Worker] = []
-        var opened: [(id: SocketID, socket: UDPSocket)] = []
+        var opened = WorkerSockets()
         do throws(StartError) {
             for index in 0..<count {
-                opened = try listen(configuration, worker: index)
+                opened = try WorkerSockets(configuration, worker: index)
                 let setup = Worker.Setup(
-                    shared: opened, switchboard: board, collecting: configuration.collecting,
+                    sockets: opened, streams: configuration.streams, switchboard: board,
+                    collecting: configuration.collecting,
                     processor: configuration.pinsThreads ? Int32(truncatingIfNeeded: index) : -1, link: link)
                 do {
                     workers.append(try Worker(index: index, setup: setup))
                 } catch {
                     throw .resources(error)
                 }
-                opened = []
+                opened = WorkerSockets()
             }
             return workers
         } catch {
-            for entry in opened { entry.socket.close() }
+            opened.close()
             for worker in workers { worker.discard() }
             throw error
         }
-    }
-
-    static func listen(
-        _ configuration: Configuration, worker: Int
-    ) throws(StartError) -> [(id: SocketID, socket: UDPSocket)] {
-        let port = configuration.mediaPort == 0 ? 0 : configuration.mediaPort + UInt16(worker)
-        let options = UDPSocket.Options(
-            receiveBuffer: configuration.receiveBufferSize, sendBuffer: configuration.sendBufferSize,
-            errorQueue: false)
-        var opened: [(id: SocketID, socket: UDPSocket)] = []
-        for (id, address) in [(SocketID.sharedIPv4, configuration.ipv4), (.sharedIPv6, configuration.ipv6)] {
-            guard let address = address?.with(port: port) else { continue }
-            do {
-                opened.append((id, try UDPSocket(boundTo: address, options)))
-            } catch {
-                for entry in opened { entry.socket.close() }
-                throw .listen(address, error)
-            }
-        }
-        return opened
     }
 
     private static func bufferWarnings(_ configuration: Configuration, _ socket: UDPSocket?) -> [String] {
@@ -145,11 +127,19 @@ package final class Engine: MediaPlane {
 
     /// Where a worker's shared sockets are bound: the ports that answers announce.
     package func listeners(worker: Int) -> (ipv4: TransportAddress?, ipv6: TransportAddress?) {
-        let shared = workers[worker].setup.shared
+        let shared = workers[worker].setup.sockets.shared
         return (
             shared.first { $0.id == .sharedIPv4 }?.socket.address, shared.first { $0.id == .sharedIPv6 }?.socket.address
         )
     }
+
+    /// Where clients that come by TCP reach a worker; none with `Configuration.tcp` off.
+    package func streamListeners(worker: Int) -> [TransportAddress] {
+        workers[worker].setup.sockets.listeners.map(\.address)
+    }
+
+    /// Clients that are connected to a worker by TCP; a moment old.
+    package func streamCount(worker: Int) -> Int { workers[worker].streamCount.load(ordering: .relaxed) }
 
     /// Lines for the log. One reader; only the newest are kept for it.
     package var notices: AsyncStream<Notice> { link.notices }

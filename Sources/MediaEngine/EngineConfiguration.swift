@@ -1,3 +1,4 @@
+package import MediaTransport
 package import MediaWire
 
 extension Engine {
@@ -8,6 +9,9 @@ extension Engine {
         package var ipv6: TransportAddress?
         /// Worker i listens on `mediaPort + i`, for both families. 0: ports of the kernel's choice.
         package var mediaPort: UInt16 = 7900
+        /// Whether clients may come by TCP, too, on the same addresses and port numbers (ICE-TCP, RFC 6544).
+        package var tcp = true
+        package var streams = StreamLimits()
         /// Where the ports of plain legs are bound; `nil`: at `ipv4` and `ipv6`.
         package var plainIPv4: TransportAddress?
         package var plainIPv6: TransportAddress?
@@ -29,6 +33,8 @@ extension Engine {
         package var segmentation = true
         /// What seals outgoing packets: `auto`, `multibuffer` or `evp`.
         package var sealing = "auto"
+        /// The node's end of DTLS; `nil`: there are no WebRTC transports.
+        package var dtls: DTLSContext?
 
         package init() {}
     }
@@ -37,6 +43,8 @@ extension Engine {
     package enum StartError: Error, Equatable, CustomStringConvertible {
         /// The UDP address of a worker could not be bound.
         case listen(TransportAddress, SystemError)
+        /// The same number could not be bound for TCP.
+        case listenTCP(TransportAddress, SystemError)
         /// The last worker's port would be above 65535.
         case portOutOfRange(first: UInt16, workers: Int)
         /// Neither an IPv4 nor an IPv6 address to listen on.
@@ -51,6 +59,7 @@ extension Engine {
         package var description: String {
             switch self {
             case .listen(let address, let error): "cannot listen on UDP \(address): \(error)"
+            case .listenTCP(let address, let error): "cannot listen on TCP \(address): \(error)"
             case .portOutOfRange(let first, let workers):
                 "\(workers) workers from media port \(first) on would need ports above 65535"
             case .noAddress: "the media engine has no address to listen on"
@@ -67,6 +76,8 @@ extension Engine {
         case segmentationRefused(worker: Int, SystemError)
         /// Receiving fails for another reason than an empty socket.
         case receiveFailed(worker: Int, SystemError)
+        /// There are no descriptors or no memory for clients that come by TCP; they wait.
+        case acceptFailed(worker: Int, SystemError)
 
         package var description: String {
             switch self {
@@ -74,6 +85,8 @@ extension Engine {
                 "worker \(worker): the kernel refused a segmented send (\(error)); segmentation is off from now on"
             case .receiveFailed(let worker, let error):
                 "worker \(worker): receiving failed (\(error))"
+            case .acceptFailed(let worker, let error):
+                "worker \(worker): clients that come by TCP have to wait (\(error)); raise the limit of open files"
             }
         }
     }

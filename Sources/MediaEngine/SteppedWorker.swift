@@ -38,15 +38,16 @@ package struct SteppedWorker: ~Copyable {
     private static func makeWorker(
         _ configuration: Engine.Configuration, _ board: Switchboard.Configuration
     ) throws(Engine.StartError) -> (Worker, TransportAddress) {
-        let shared = try Engine.listen(configuration, worker: 0)
-        guard let first = shared.first(where: { $0.id == .sharedIPv4 }) else { throw .noAddress }
+        let sockets = try WorkerSockets(configuration, worker: 0)
+        guard let first = sockets.shared.first(where: { $0.id == .sharedIPv4 }) else { throw .noAddress }
         let link = EngineLink(ports: PortPool(range: configuration.plainPorts))
         let setup = Worker.Setup(
-            shared: shared, switchboard: board, collecting: configuration.collecting, processor: -1, link: link)
+            sockets: sockets, streams: configuration.streams, switchboard: board, collecting: configuration.collecting,
+            processor: -1, link: link)
         do {
             return (try Worker(index: 0, setup: setup), first.socket.address)
         } catch {
-            for entry in shared { entry.socket.close() }
+            sockets.close()
             throw .resources(error)
         }
     }

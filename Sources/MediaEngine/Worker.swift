@@ -23,10 +23,13 @@ final class Worker: Sendable {
     let epoll: Int32
     /// Thousandths of the thread's time that are work.
     let busy = Atomic<Int>(0)
+    /// Open ICE-TCP connections.
+    let streamCount = Atomic<Int>(0)
 
     /// What all of a worker's life needs; handed over at start.
     struct Setup: Sendable {
-        var shared: [(id: SocketID, socket: UDPSocket)]
+        var sockets: WorkerSockets
+        var streams: StreamLimits
         var switchboard: Switchboard.Configuration
         var collecting: MediaDuration
         /// The processor to run on; -1: any.
@@ -84,8 +87,8 @@ final class Worker: Sendable {
         }
     }
 
-    /// Before a thread was started, the shared sockets are still ours to close.
-    func discard() { for entry in setup.shared { entry.socket.close() } }
+    /// Before a thread was started, the sockets are still ours to close.
+    func discard() { setup.sockets.close() }
 }
 
 private struct SendablePointer: @unchecked Sendable {

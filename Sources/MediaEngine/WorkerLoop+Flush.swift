@@ -11,6 +11,10 @@ extension WorkerLoop {
         var index = 0
         while index < count {
             let socket = switchboard.outbox.messages[index].socket
+            if socket.isStream {
+                index += sendStream(from: index, of: socket, &switchboard)
+                continue
+            }
             guard let slot = sockets.slot(of: socket) else {
                 switchboard.complete(message: index, .failed)
                 index += 1

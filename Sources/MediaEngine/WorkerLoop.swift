@@ -28,11 +28,15 @@ struct WorkerLoop: ~Copyable {
     let receiver: OpaquePointer
     var sender: BatchSender
     var sockets: SocketTable
+    var streams: StreamSet
+    /// While set, no connections are taken from the listeners.
+    var acceptingResumes: MediaTime?
+    var hasReportedExhaustion = false
     /// Sockets to close after the next flush.
     var closing: [SocketID] = []
     private var inbox: [WorkerMessage] = []
     private let ready: UnsafeMutableBufferPointer<parlor_ready>
-    private let datagrams: UnsafeMutableBufferPointer<InboundDatagram>
+    let datagrams: UnsafeMutableBufferPointer<InboundDatagram>
     private var meter = LoadMeter()
     private var isStopping = false
     private var isStuck = false
@@ -58,8 +62,12 @@ struct WorkerLoop: ~Copyable {
         datagrams.initialize(
             repeating: InboundDatagram(socket: .sharedIPv4, source: .unspecified, bytes: nothing))
         sockets = SocketTable(plainPorts: worker.setup.link.ports.withLock { $0.range.count })
+        streams = StreamSet(epoll: worker.epoll, limits: worker.setup.streams)
         watch(worker.mailbox.descriptor, token: Self.mailboxToken)
-        for entry in worker.setup.shared { attach(entry.id, entry.socket) }
+        for entry in worker.setup.sockets.shared { attach(entry.id, entry.socket) }
+        for (index, listener) in worker.setup.sockets.listeners.enumerated() {
+            watch(listener.descriptor, token: Self.listenerToken(index))
+        }
     }
 
     deinit {
@@ -95,31 +103,42 @@ struct WorkerLoop: ~Copyable {
             let event = ready[index]
             if event.token == Self.mailboxToken {
                 worker.mailbox.clearSignal()
-            } else {
+            } else if event.token & SocketID.streamBit == 0 {
                 serve(SocketID(event.token), event.events, &switchboard, &now)
+            } else if let listener = listenerIndex(event.token) {
+                serveListener(listener, switchboard, now)
+            } else {
+                serveStream(SocketID(event.token), event.events, &switchboard, &now)
             }
         }
         applyMailbox(&switchboard, now)
+        tendStreams(switchboard, now)
+        reportEnded(&switchboard, now)
         switchboard.advance(to: now)
-        finishRound(&switchboard)
+        finishRound(&switchboard, now)
         isStuck = switchboard.outbox.count > 0 && (switchboard.nextDeadline ?? .distantFuture) <= now
         now = Self.clock()
         meter.note(busy: now - working, total: now - started)
         worker.busy.store(Int(meter.busyFraction * 1000), ordering: .relaxed)
+        worker.streamCount.store(streams.count, ordering: .relaxed)
     }
 
     /// Orderly end: what was posted until now is applied, what waits is sent, everything is closed.
     mutating func end(_ switchboard: inout Switchboard) {
         let now = Self.clock()
         for message in worker.mailbox.close() { apply(message, &switchboard, now) }
-        finishRound(&switchboard)
+        finishRound(&switchboard, now)
         for id in sockets.open { close(id) }
+        streams.closeAll()
+        for listener in worker.setup.sockets.listeners { listener.close() }
     }
 
     /// Flush, then the round's events, then the sockets that nobody needs any more: a removal is reported and a socket
     /// closed only when what had to be sent before has left.
-    private mutating func finishRound(_ switchboard: inout Switchboard) {
+    private mutating func finishRound(_ switchboard: inout Switchboard, _ now: MediaTime) {
         if switchboard.wantsFlush { flush(&switchboard) }
+        // Connections that broke while they were written to.
+        reportEnded(&switchboard, now)
         let events = switchboard.takeEvents()
         if !events.isEmpty { worker.setup.link.report(events, worker: worker.index) }
         closing.append(contentsOf: switchboard.takeClosedSockets())
@@ -164,7 +183,7 @@ struct WorkerLoop: ~Copyable {
 
     // MARK: Mailbox
 
-    private mutating func applyMailbox(_ switchboard: inout Switchboard, _ now: MediaTime) {
+    mutating func applyMailbox(_ switchboard: inout Switchboard, _ now: MediaTime) {
         worker.mailbox.take(&inbox)
         guard !inbox.isEmpty else { return }
         for index in inbox.indices { apply(inbox[index], &switchboard, now) }
@@ -193,6 +212,7 @@ struct WorkerLoop: ~Copyable {
 
     /// Closes a socket once; a name that is not in the table was closed before.
     private mutating func close(_ id: SocketID) {
+        if id.isStream { return streams.close(id) }
         guard let entry = sockets.remove(id) else { return }
         if let place = watchedPlace(of: id) {
             watchedCount -= 1
@@ -266,7 +286,7 @@ struct WorkerLoop: ~Copyable {
         if truncated > 0 { switchboard.countDrop(.truncated, truncated) }
     }
 
-    private mutating func handOver(_ count: Int, _ switchboard: inout Switchboard, _ now: MediaTime) {
+    mutating func handOver(_ count: Int, _ switchboard: inout Switchboard, _ now: MediaTime) {
         let batch = UnsafeBufferPointer(rebasing: datagrams[..<count])
         var cursor = 0
         var flushed = false

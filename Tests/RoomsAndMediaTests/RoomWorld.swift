@@ -229,11 +229,12 @@ final class RoomWorld {
             if let kick = kicked.removeValue(forKey: ticket) { kick.hall.state.removalDone(peer, of: kick.user) }
             return
         case .snapshot: return
+        case .layerChanged(let id, _): number = id.rawValue
         case .subscriptionRefused(let id):
             refusals += 1
             number = id.rawValue
         case .transportConnected(let id, _), .transportHeard(let id), .transportSilent(let id),
-            .transportUnreachable(let id):
+            .transportUnreachable(let id), .transportFailed(let id, _):
             number = id.rawValue
         case .trackStarted(let id): number = id.rawValue
         }

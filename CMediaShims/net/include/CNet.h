@@ -1,5 +1,5 @@
 // What MediaEngine and ClientEngine need from Linux and cannot reach through Swift's Glibc: batched UDP with segmentation
-// offload, the socket error queue, epoll, eventfd, and threads with a name and a processor.
+// offload, the socket error queue, TCP for media, epoll, eventfd, and threads with a name and a processor.
 //
 // Plain structs only; every system header stays in CNet.c, because a module that reaches <sys/types.h> with other feature
 // macros than Glibc's clashes with it.
@@ -57,6 +57,7 @@ typedef struct {
 
 // Opens a non-blocking, close-on-exec socket bound to `local` (port 0: the kernel's choice). IPv6 sockets are IPv6 only.
 int parlor_udp_open(const parlor_address *local, const parlor_udp_options *options, parlor_udp_socket *socket);
+// Where a socket is bound; TCP sockets, too.
 int parlor_udp_local_address(int descriptor, parlor_address *address);
 // Whether this kernel knows UDP_SEGMENT (Linux 4.18).
 int parlor_udp_knows_segmentation(void);
@@ -117,6 +118,35 @@ parlor_outgoing *parlor_sender_messages(parlor_sender *sender);
 parlor_segment *parlor_sender_segments(parlor_sender *sender);
 // One sendmmsg of messages first ..< first + count: how many left (at least 1), or the first one's negated errno.
 int parlor_sender_send(parlor_sender *sender, int descriptor, uint32_t first, uint32_t count);
+
+// MARK: TCP sockets that carry media (RFC 6544)
+
+typedef struct {
+    uint32_t unsent_limit;   // bytes the kernel takes ahead of what the path takes (TCP_NOTSENT_LOWAT); 0: its default
+    uint32_t user_timeout;   // milliseconds for which sent bytes may stay unacknowledged (TCP_USER_TIMEOUT); 0: default
+    uint32_t keepalive_time; // seconds of silence until the kernel asks whether the peer is there, and again at a third of it;
+                             // three unanswered ones end the connection; 0: never
+} parlor_stream_options;
+
+// A non-blocking, close-on-exec listener at `local` (port 0: the kernel's choice), IPv6 only for an IPv6 address: its
+// descriptor, or a negated errno.
+int parlor_tcp_listen(const parlor_address *local, int backlog);
+// The next connection, non-blocking, close-on-exec and without Nagle's delay: its descriptor, or a negated errno.
+int parlor_tcp_accept(int listener, const parlor_stream_options *options, parlor_address *peer);
+// Whether accepting failed for want of descriptors or memory, so that the connection still waits.
+int parlor_tcp_is_exhausted(int result);
+// A connection under way, such as accepted ones: its descriptor, or a negated errno. It is writable when it stands or failed;
+// `parlor_tcp_connected` says which.
+int parlor_tcp_connect(const parlor_address *remote, const parlor_stream_options *options);
+// 0, or the negated errno with which connecting failed.
+int parlor_tcp_connected(int descriptor);
+// Bytes read, 0 at the peer's end of the stream, or a negated errno.
+int64_t parlor_stream_receive(int descriptor, void *bytes, size_t capacity);
+// One sendmsg of at most PARLOR_STREAM_SEGMENTS segments: bytes taken, which may end anywhere, or a negated errno.
+int64_t parlor_stream_send(int descriptor, const parlor_segment *segments, uint32_t count);
+static const uint32_t PARLOR_STREAM_SEGMENTS = 1024; // UIO_MAXIOV
+// Closes the connection. What the kernel has not put on the wire yet never is: then, or with `abort`, by a reset, else in order.
+void parlor_stream_close(int descriptor, int abort);
 
 // MARK: Waiting
 

@@ -13,14 +13,18 @@ extension Switchboard {
         case .addTransport(let spec): add(spec, now: now)
         case .removeTransport(let id):
             if let place = transportPlaces[id] { close(transport: place, now: now) }
-        case .addTrack(let spec): add(spec)
+        case .addTrack(let spec): add(spec, now: now)
         case .removeTrack(let id):
             if let place = trackPlaces[id] { remove(track: place, now: now) }
         case .subscribe(let spec):
             if !subscribe(spec, now: now) { events.append(.subscriptionRefused(spec.id)) }
         case .unsubscribe(let id):
             if let place = subscriptionPlaces[id] { remove(subscription: place, now: now) }
-        case .addWebRTCTransport, .restartICE, .setLayer: break
+        case .addWebRTCTransport(let spec): add(spec, now: now)
+        case .restartICE(let id, let credentials):
+            if let place = transportPlaces[id] { restartICE(transport: place, credentials) }
+        case .setLayer(let id, let wish):
+            if let place = subscriptionPlaces[id] { setLayer(place, wish, now: now) }
         case .snapshot(let number): pendingSnapshots.append(number)
         }
     }
@@ -59,9 +63,13 @@ extension Switchboard {
             sockets.insert(spec.rtcpSocket, Int32(place * 2 + 1))
             sockets.insert(spec.socket, Int32(place * 2))
         }
-        outbox.reserve(destinations: transports.capacity * 2)
-        timers.reserve(owners: transports.capacity + tracks.capacity)
+        reserveForTransports()
         if let limit = spec.silenceLimit { arm(transport: place, at: now + limit) }
+    }
+
+    mutating func reserveForTransports() {
+        outbox.reserve(destinations: Outbox.destination(ofTransport: transports.capacity))
+        timers.reserve(owners: transports.capacity + encodings.capacity)
     }
 
     /// Says goodbye and lets go of everything but the sockets and the goodbye itself; those go with the next flush.
@@ -70,13 +78,15 @@ extension Switchboard {
         guard !transport.pointee.isClosing else { return }
         for subscription in transport.pointee.subscriptions.all { remove(subscription: subscription, now: now) }
         for track in transport.pointee.tracks.all { remove(track: track, now: now) }
-        outbox.drop(from: place * 2) { _ in true }
-        outbox.drop(from: place * 2 + 1) { _ in true }
+        outbox.drop(from: Outbox.destination(ofTransport: place)) { _ in true }
+        outbox.drop(from: Outbox.destination(ofTransport: place) + 1) { _ in true }
         sendGoodbye(transport: place)
         transport.pointee.isClosing = true
         transportPlaces[transport.pointee.id] = nil
         peers[transport.pointee.peer].pointee.transports.remove(place)
-        if transport.pointee.socket == .sharedIPv4 || transport.pointee.socket == .sharedIPv6 {
+        if transport.pointee.isWebRTC {
+            close(connection: transport.pointee.connection)
+        } else if transport.pointee.socket == .sharedIPv4 || transport.pointee.socket == .sharedIPv6 {
             if addresses.find(transport.pointee.remote) == Int32(place) { addresses.remove(transport.pointee.remote) }
         } else {
             sockets.remove(transport.pointee.socket)
@@ -87,16 +97,34 @@ extension Switchboard {
 
     // MARK: Tracks
 
-    private mutating func add(_ spec: TrackSpec) {
-        guard let place = transportPlaces[spec.transport], trackPlaces[spec.id] == nil else { return }
+    private mutating func add(_ spec: TrackSpec, now: MediaTime) {
+        guard let place = transportPlaces[spec.transport], trackPlaces[spec.id] == nil,
+            (1...TrackSpec.maximumEncodings).contains(spec.encodings.count)
+        else { return }
         let track = tracks.insert(Track(spec, transport: place))
         trackPlaces[spec.id] = track
         transports[place].pointee.tracks.append(track)
-        // Declared SSRCs are known from the start; places are kept for those that are not.
-        for ssrc in spec.encodings.flatMap(\.ssrcs) where transports[place].pointee.bindingCount < Transport.bindingLimit * 3 / 4 {
-            transports[place].pointee.bind(ssrc, to: track)
+        for (layer, encoding) in spec.encodings.enumerated() {
+            let new = encodings.insert(
+                Encoding(
+                    encoding, layer: layer, of: tracks[track].pointee, at: track,
+                    hasSiblings: spec.encodings.count > 1))
+            tracks[track].pointee.encodings.append(new)
+            // Declared SSRCs are known from the start; places are kept for those that are not.
+            let most = transports[place].pointee.bindingLimit * 3 / 4
+            for ssrc in encoding.ssrcs where transports[place].pointee.bindingCount < most {
+                transports[place].pointee.bind(ssrc, to: new)
+            }
+            if let ssrc = encoding.rtxSSRC, transports[place].pointee.bindingCount < most {
+                transports[place].pointee.bind(ssrc, to: new, isRepair: true)
+            }
         }
-        timers.reserve(owners: transports.capacity + tracks.capacity)
+        if spec.feedback.contains(.transportCC), transports[place].pointee.isWebRTC,
+            spec.extensions.contains(where: { $0.kind == .transportWideCC })
+        {
+            connections[transports[place].pointee.connection].pointee.hasTransportFeedback = true
+        }
+        timers.reserve(owners: transports.capacity + encodings.capacity)
         if transports[place].pointee.nextReport == .distantFuture {
             startReports(transport: place, in: .milliseconds(500))
         }
@@ -104,11 +132,15 @@ extension Switchboard {
 
     mutating func remove(track place: Int, now: MediaTime) {
         let track = tracks[place]
+        let transport = transports[track.pointee.transport]
         for subscription in track.pointee.subscriptions.all { remove(subscription: subscription, now: now) }
-        outbox.drop(copiesOf: place)
-        waitingTracks.remove(place)
-        transports[track.pointee.transport].pointee.tracks.remove(place)
-        transports[track.pointee.transport].pointee.unbind(track: place)
+        for encoding in track.pointee.encodings.all {
+            outbox.drop(copiesOf: encoding)
+            waitingEncodings.remove(encoding)
+            transport.pointee.unbind(encoding: encoding)
+            encodings.remove(at: encoding)
+        }
+        transport.pointee.tracks.remove(place)
         trackPlaces[track.pointee.id] = nil
         tracks.remove(at: place)
     }
@@ -129,8 +161,10 @@ extension Switchboard {
         for other in transports[transport].pointee.subscriptions.all
         where subscriptions[other].pointee.ssrc == spec.ssrc { return false }
 
+        let highest = tracks[track].pointee.encodings[tracks[track].pointee.encodings.count - 1]
         var subscription = Subscription(
-            spec, track: track, transport: transport, isVideo: tracks[track].pointee.isVideo, now: now)
+            spec, track: track, encoding: highest, transport: transport, isVideo: tracks[track].pointee.isVideo,
+            now: now)
         if let earlier = transports[transport].pointee.retired.removeValue(forKey: spec.ssrc) {
             subscription.resume(earlier)
         }
@@ -141,9 +175,8 @@ extension Switchboard {
         if transports[transport].pointee.nextReport == .distantFuture {
             startReports(transport: transport, in: .milliseconds(500))
         }
-        if tracks[track].pointee.isVideo, tracks[track].pointee.encoding.hasStarted {
-            wantKeyFrame(track: track, now: now)
-        }
+        // Where the keys are still to come, it waits for them.
+        if transports[transport].pointee.isReady { join(subscription: place, now: now) }
         return true
     }
 
@@ -154,9 +187,13 @@ extension Switchboard {
         if !transports[transport].pointee.isClosing {
             transports[transport].pointee.retire(subscription.pointee, now: now)
         }
-        outbox.drop(from: transport * 2) { [ssrc = subscription.pointee.ssrc] in $0.track >= 0 && $0.ssrc == ssrc }
+        let (ssrc, rtxSSRC) = (subscription.pointee.ssrc, subscription.pointee.rtxSSRC)
+        outbox.drop(from: Outbox.destination(ofTransport: transport)) {
+            $0.encoding >= 0 && ($0.ssrc == ssrc || (rtxSSRC != 0 && $0.ssrc == rtxSSRC))
+        }
         transports[transport].pointee.subscriptions.remove(place)
-        tracks[track].pointee.leave(subscription: place)
+        tracks[track].pointee.subscriptions.remove(place)
+        for encoding in tracks[track].pointee.encodings.all { encodings[encoding].pointee.leave(subscription: place) }
         subscriptionPlaces[subscription.pointee.id] = nil
         subscriptions.remove(at: place)
     }

@@ -4,9 +4,8 @@ import MediaWire
 /// hop end here.
 extension Switchboard {
     /// Bytes that the end-to-end extensions of a packet take in the cache: (kind, length, bytes) each.
-    func endToEndLength(_ header: RTPHeader, _ packet: RawSpan, track place: Int) -> Int {
+    func endToEndLength(_ header: RTPHeader, _ packet: RawSpan, kinds: UnsafePointer<UInt8>) -> Int {
         guard header.extensionLength > 0 else { return 0 }
-        let kinds = tracks[place].pointee.extensionKinds
         var length = 0
         var reader = HeaderExtensionReader(header)
         while let element = reader.next(packet) {
@@ -19,10 +18,10 @@ extension Switchboard {
     }
 
     func writeEndToEnd(
-        _ header: RTPHeader, _ packet: UnsafeRawBufferPointer, track place: Int, into target: UnsafeMutableRawPointer
+        _ header: RTPHeader, _ packet: UnsafeRawBufferPointer, kinds: UnsafePointer<UInt8>,
+        into target: UnsafeMutableRawPointer
     ) {
         guard let source = packet.baseAddress else { return }
-        let kinds = tracks[place].pointee.extensionKinds
         var offset = 0
         var reader = HeaderExtensionReader(header)
         while let element = reader.next(packet.bytes) {

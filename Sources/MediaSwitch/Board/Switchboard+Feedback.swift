@@ -62,10 +62,10 @@ extension Switchboard {
     // MARK: Reports
 
     private mutating func take(_ report: RTCPSenderReport, transport place: Int, now: MediaTime) {
-        guard let track = transports[place].pointee.track(of: report.ssrc),
-            tracks[track].pointee.encoding.ssrc == report.ssrc
+        guard let binding = transports[place].pointee.binding(of: report.ssrc), !binding.isRepair,
+            case let encoding = encodings[Int(binding.encoding)], encoding.pointee.reception.ssrc == report.ssrc
         else { return }
-        tracks[track].pointee.encoding.note(senderReport: report.ntp, timestamp: report.rtpTimestamp, now: now)
+        encoding.pointee.reception.note(senderReport: report.ntp, timestamp: report.rtpTimestamp, now: now)
     }
 
     private mutating func takeReportBlocks(_ bytes: RawSpan, _ block: RTCPBlock, transport place: Int, now: MediaTime) {
@@ -97,12 +97,13 @@ extension Switchboard {
     /// Sends a packet again, from the cache, under the number it had.
     private mutating func resend(_ sequence: UInt16, subscription place: Int, now: MediaTime) {
         let subscription = subscriptions[place]
-        let track = tracks[Int(subscription.pointee.track)]
+        let place = Int(subscription.pointee.encoding)
+        let encoding = encodings[place]
         let highest = subscription.pointee.rewriter.highestOut
         let step = Int16(truncatingIfNeeded: sequence &- UInt16(truncatingIfNeeded: highest))
         let number = highest &+ Int64(step)
         guard step <= 0, let original = subscription.pointee.rewriter.inverse(number),
-            let packet = track.pointee.cache.find(original)
+            let packet = encoding.pointee.cache.find(original)
         else {
             // Not sent yet, left out, or forgotten. One that we miss ourselves is forwarded when it comes.
             drops.count(.retransmissionGone)
@@ -113,17 +114,18 @@ extension Switchboard {
             drops.count(.retransmissionLimited)
             return
         }
-        let destination = Int(subscription.pointee.transport) * 2
-        guard outbox.admits(destination, isVideo: track.pointee.isVideo), let slot = outbox.take() else {
+        let destination = Outbox.destination(ofTransport: Int(subscription.pointee.transport))
+        guard outbox.admits(destination, isVideo: encoding.pointee.isVideo), let slot = outbox.take() else {
             drops.count(.outboxFull)
             return
         }
-        let content = track.pointee.cache.content(of: packet)
+        let content = encoding.pointee.cache.content(of: packet)
         let lastTimestamp = subscription.pointee.lastTimestamp
-        guard
-            write(
-                packet, content, for: subscription, number: number, into: slot, track: Int(subscription.pointee.track))
-        else { return }
+        let isWritten =
+            subscription.pointee.rtxSSRC != 0
+            ? writeRepair(packet, content, for: subscription, number: number, into: slot, encoding: place)
+            : write(packet, content, for: subscription, number: number, into: slot, encoding: place)
+        guard isWritten else { return }
         subscription.pointee.lastTimestamp = lastTimestamp
         subscription.pointee.retransmitted &+= 1
         outbox.enqueue(slot, to: destination)
@@ -155,33 +157,33 @@ extension Switchboard {
             drops.count(.unnegotiatedFeedback)
             return
         }
-        let passed = wantKeyFrame(track: Int(subscriptions[subscription].pointee.track), now: now)
+        let passed = wantKeyFrame(encoding: Int(subscriptions[subscription].pointee.encoding), now: now)
         if !passed { drops.count(.keyFrameRequestLimited) }
     }
 
-    /// Somebody who listens to this track needs a key frame. False: the publisher is not asked now; it was lately, or cannot be.
+    /// Somebody who listens to this encoding needs a key frame. False: the publisher is not asked now; it was lately, or cannot be.
     @discardableResult
-    mutating func wantKeyFrame(track place: Int, now: MediaTime) -> Bool {
-        let track = tracks[place]
-        guard track.pointee.canRequestKeyFrames else { return false }
-        let decision = track.pointee.keyFrames.want(now: now)
-        if decision == .send { sendKeyFrameRequest(track: place) }
-        if let due = track.pointee.keyFrames.due { arm(track: place, at: due) }
+    mutating func wantKeyFrame(encoding place: Int, now: MediaTime) -> Bool {
+        let encoding = encodings[place]
+        guard encoding.pointee.canRequestKeyFrames, encoding.pointee.reception.hasStarted else { return false }
+        let decision = encoding.pointee.keyFrames.want(now: now)
+        if decision == .send { sendKeyFrameRequest(encoding: place) }
+        if let due = encoding.pointee.keyFrames.due { arm(encoding: place, at: due) }
         return decision == .send
     }
 
     // MARK: Loss on the way to us
 
-    mutating func noteLoss(track place: Int, _ sequence: Int64, _ gap: Range<Int64>, now: MediaTime) {
-        let track = tracks[place]
-        if track.pointee.missing.count > 0 { track.pointee.missing.remove(sequence) }
+    mutating func noteLoss(encoding place: Int, _ sequence: Int64, _ gap: Range<Int64>, now: MediaTime) {
+        let encoding = encodings[place]
+        if encoding.pointee.missing.count > 0 { encoding.pointee.missing.remove(sequence) }
         guard !gap.isEmpty else { return }
-        guard track.pointee.missing.add(gap, now: now) else {
+        guard encoding.pointee.missing.add(gap, now: now) else {
             // Too much is gone to ask for piece by piece.
-            wantKeyFrame(track: place, now: now)
+            wantKeyFrame(encoding: place, now: now)
             return
         }
-        if let due = track.pointee.missing.next { arm(track: place, at: due) }
+        if let due = encoding.pointee.missing.next { arm(encoding: place, at: due) }
     }
 }
 

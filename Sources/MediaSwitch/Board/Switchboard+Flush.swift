@@ -12,7 +12,7 @@ extension Switchboard {
             while slot >= 0 {
                 let entry = outbox.slots + Int(slot)
                 if !entry.pointee.isSealed {
-                    seal(Int(slot), transport: destination / 2)
+                    seal(Int(slot), transport: Outbox.transport(ofDestination: destination))
                     outbox.sealing[sealed] = slot
                     sealed &+= 1
                 }
@@ -26,7 +26,11 @@ extension Switchboard {
         for position in 0..<outbox.listedCount {
             let destination = Int(outbox.listed[position])
             guard outbox.queues[destination].head >= 0 else { continue }
-            let transport = transports[destination / 2]
+            guard destination > 0 else {
+                outbox.planAnswers(segment: &segment)
+                continue
+            }
+            let transport = transports[Outbox.transport(ofDestination: destination)]
             if destination & 1 == 0 {
                 outbox.plan(
                     destination: destination, socket: transport.pointee.socket, address: transport.pointee.remote,
@@ -62,19 +66,23 @@ extension Switchboard {
     /// Says what became of message `index` of the plan; call for each message, in order, after the sends.
     package mutating func complete(message index: Int, _ outcome: SendOutcome) {
         let message = outbox.messages[index]
-        let transport = transports[outbox.mark(message: index, outcome) / 2]
+        let place = Outbox.transport(ofDestination: outbox.mark(message: index, outcome))
         switch outcome {
         case .sent:
             var bytes: UInt64 = 0
             for segment in message.firstSegment..<message.firstSegment + message.segmentCount {
                 bytes &+= UInt64(outbox.segments[segment].count)
             }
-            transport.pointee.packetsOut &+= UInt64(message.segmentCount)
-            transport.pointee.bytesOut &+= bytes
+            if place >= 0 {
+                transports[place].pointee.packetsOut &+= UInt64(message.segmentCount)
+                transports[place].pointee.bytesOut &+= bytes
+            }
             packetsOut &+= UInt64(message.segmentCount)
             bytesOut &+= bytes
         case .failed: drops.count(.sendFailed, UInt64(message.segmentCount))
-        case .blocked: break
+        case .full: drops.count(.streamFull, UInt64(message.segmentCount))
+        // An answer that finds no room is not kept.
+        case .blocked: if place < 0 { drops.count(.sendFailed) }
         }
     }
 
@@ -82,13 +90,15 @@ extension Switchboard {
     package mutating func finishFlush() {
         for place in closingTransports {
             // A goodbye that could not leave is not worth keeping the socket.
-            outbox.drop(from: place * 2) { !$0.isDone }
-            outbox.drop(from: place * 2 + 1) { !$0.isDone }
+            outbox.drop(from: Outbox.destination(ofTransport: place)) { !$0.isDone }
+            outbox.drop(from: Outbox.destination(ofTransport: place) + 1) { !$0.isDone }
         }
         outbox.finish()
         for place in closingTransports {
             let transport = transports[place]
-            if transport.pointee.socket != .sharedIPv4, transport.pointee.socket != .sharedIPv6 {
+            if transport.pointee.isWebRTC {
+                connections.remove(at: transport.pointee.connection)
+            } else if transport.pointee.socket != .sharedIPv4, transport.pointee.socket != .sharedIPv6 {
                 closedSockets.append(transport.pointee.socket)
                 if !transport.pointee.isMuxed { closedSockets.append(transport.pointee.rtcpSocket) }
             }

@@ -31,23 +31,34 @@ extension Switchboard {
         let count = datagram.bytes.count
         guard count >= 8 else { return dropped(.tooShort) }
         guard count <= Self.largestDatagram else { return dropped(.tooLong) }
-        // RFC 7983: 128...191 is RTP or RTCP; STUN and DTLS have no transport that would speak them yet.
-        guard datagram.bytes[0] >> 6 == 2 else {
-            return dropped(datagram.bytes[0] < 64 ? .notMedia : .badVersion)
+        // RFC 7983: 0...3 is STUN, 20...63 DTLS, 128...191 RTP or RTCP.
+        let first = datagram.bytes[0]
+        let isShared = datagram.socket.isShared
+        if first < 4, isShared || datagram.socket.isStream {
+            takeInCheck(datagram, now: now)
+            return true
         }
 
         let place: Int
         let isRTCPSocket: Bool
-        if datagram.socket.isShared {
-            guard let found = addresses.find(datagram.source) else { return dropped(.unknownSource) }
+        if isShared {
+            guard let found = addresses.find(datagram.source) else { return dropped(.unverifiedSource) }
             place = Int(found)
             isRTCPSocket = false
         } else {
-            guard let found = sockets.find(datagram.socket) else { return dropped(.unknownSocket) }
+            guard let found = sockets.find(datagram.socket) else {
+                return dropped(datagram.socket.isStream ? .unverifiedSource : .unknownSocket)
+            }
             place = Int(found) / 2
             isRTCPSocket = found & 1 == 1
         }
+        guard first >> 6 == 2 else {
+            guard first >= 20, first < 64 else { return dropped(first < 64 ? .notMedia : .badVersion) }
+            takeInHandshake(datagram, transport: place)
+            return true
+        }
         let transport = transports[place]
+        guard transport.pointee.isReady else { return dropped(.noKeysYet) }
         // Nobody can be answered at port 0, and a segmented send there fails as if the kernel knew none.
         guard datagram.source.port != 0 else { return dropped(.wrongSource) }
         guard transport.pointee.mayHear(datagram.source, isRTCPSocket: isRTCPSocket) else {
@@ -78,24 +89,28 @@ extension Switchboard {
         case .malformed: return dropped(.malformedHeader)
         }
         guard !isRTCPSocket, transport.pointee.tracks.count > 0 else { return dropped(.wrongDirection) }
-        let bound = transport.pointee.track(of: header.ssrc)
+        let bound = transport.pointee.binding(of: header.ssrc)
         if let bound {
             // A run as long as we keep, or as the cache can hold beside its history, or of another source: forward it first.
-            let track = tracks[bound]
-            if track.pointee.pendingCount == Track.pendingLimit
-                || track.pointee.pendingBytes + datagram.bytes.count > track.pointee.cache.byteCapacity / 2
-                || (track.pointee.encoding.ssrc != header.ssrc && track.pointee.pendingCount > 0)
+            let encoding = encodings[Int(bound.encoding)]
+            if encoding.pointee.pendingCount == Encoding.pendingLimit
+                || encoding.pointee.pendingBytes + datagram.bytes.count > encoding.pointee.cache.byteCapacity / 2
+                || (encoding.pointee.reception.ssrc != header.ssrc && encoding.pointee.pendingCount > 0
+                    && !bound.isRepair)
             {
                 return false
             }
             // A second of a track is more than the near caches hold: its oldest lines are far away, and are wanted right after
             // opening.
-            willWrite(track.pointee.cache.nextPlace, count: datagram.bytes.count)
+            willWrite(encoding.pointee.cache.nextPlace, count: datagram.bytes.count)
         } else {
             guard transport.pointee.canBind else { return dropped(.tooManySSRCs) }
             // It may turn out to be the new source of any of them.
-            for position in 0..<transport.pointee.tracks.count
-            where tracks[transport.pointee.tracks[position]].pointee.pendingCount > 0 { return false }
+            for position in 0..<transport.pointee.tracks.count {
+                let track = tracks[transport.pointee.tracks[position]]
+                for layer in 0..<track.pointee.encodings.count
+                where encodings[track.pointee.encodings[layer]].pointee.pendingCount > 0 { return false }
+            }
         }
 
         // Read from the packet once more: the compiler loads the header's two bytes as four, which waits until every store before
@@ -111,180 +126,291 @@ extension Switchboard {
         let packet = UnsafeRawBufferPointer(rebasing: datagram.bytes[..<length])
         noteHeard(transport: place, from: datagram.source, isRTCPSocket: isRTCPSocket, bytes: length, now: now)
 
-        guard let track = bound ?? bind(header, packet.bytes, transport: place) else { return true }
-        guard header.payloadType == tracks[track].pointee.payloadType else {
-            passOver(header, track: track, now: now)
-            return dropped(.unknownPayloadType)
-        }
-        guard let padding = header.paddingLength(in: packet.bytes) else {
-            passOver(header, track: track, now: now)
-            return dropped(.badPadding)
-        }
-        accept(packet, header, payloadEnd: length &- padding, track: track, now: now)
+        if transport.pointee.isWebRTC { noteArrival(header, packet.bytes, transport: place, bound, now: now) }
+        guard let binding = bound ?? bind(header, packet.bytes, transport: place) else { return true }
+        takeIn(packet, header, binding, now: now)
         return true
     }
 
-    /// Whose SSRC this is: by MID (RFC 9143, section 9.2), else by a payload type that only one track has. It then stays.
-    private mutating func bind(_ header: RTPHeader, _ packet: RawSpan, transport place: Int) -> Int? {
+    /// An authentic packet of a known encoding.
+    private mutating func takeIn(
+        _ packet: UnsafeRawBufferPointer, _ header: RTPHeader, _ binding: SSRCBinding, now: MediaTime
+    ) {
+        let place = Int(binding.encoding)
+        let track = tracks[encodings[place].pointee.track]
+        if binding.isRepair {
+            takeInRepair(packet, header, encoding: place, now: now)
+            return
+        }
+        let isRedundant = header.payloadType == track.pointee.redPayloadType
+        guard header.payloadType == track.pointee.payloadType || isRedundant else {
+            passOver(header, encoding: place, now: now)
+            drops.count(.unknownPayloadType)
+            return
+        }
+        guard let padding = header.paddingLength(in: packet.bytes) else {
+            passOver(header, encoding: place, now: now)
+            drops.count(.badPadding)
+            return
+        }
+        accept(
+            packet, header, payload: header.headerLength..<(packet.count &- padding), isRedundant: isRedundant,
+            encoding: place, now: now)
+    }
+
+    /// A packet that repairs another one (RFC 4588, section 4): the lost number, then its payload. Probes of the publisher come this
+    /// way, too, as padding alone or as what has come long ago.
+    private mutating func takeInRepair(
+        _ packet: UnsafeRawBufferPointer, _ header: RTPHeader, encoding place: Int, now: MediaTime
+    ) {
+        let encoding = encodings[place]
+        guard header.payloadType == tracks[encoding.pointee.track].pointee.rtxPayloadType else {
+            drops.count(.unknownPayloadType)
+            return
+        }
+        guard let padding = header.paddingLength(in: packet.bytes) else {
+            drops.count(.badPadding)
+            return
+        }
+        let end = packet.count &- padding
+        guard end > header.headerLength else {
+            drops.count(.paddingOnly)
+            return
+        }
+        guard end >= header.headerLength &+ 2 else {
+            drops.count(.malformedRetransmission)
+            return
+        }
+        let original = UInt16(
+            bigEndian: packet.loadUnaligned(fromByteOffset: header.headerLength, as: UInt16.self))
+        guard let sequence = encoding.pointee.reception.place(ofRepaired: original) else {
+            drops.count(.unknownRetransmission)
+            return
+        }
+        guard end > header.headerLength &+ 2 else {
+            drops.count(.paddingOnly)
+            return
+        }
+        if encoding.pointee.missing.count > 0 { encoding.pointee.missing.remove(sequence) }
+        keep(
+            packet, header, payload: (header.headerLength &+ 2)..<end, isRedundant: false, sequence: sequence,
+            timestamp: header.timestamp &+ encoding.pointee.reception.timestampOffset, encoding: place)
+    }
+
+    /// Whose SSRC this is: by MID and RID (RFC 9143, section 9.2; RFC 8852), else by a payload type that only one track has. It then
+    /// stays.
+    private mutating func bind(_ header: RTPHeader, _ packet: RawSpan, transport place: Int) -> SSRCBinding? {
         let transport = transports[place]
         var match: Int?
+        var encoding = -1
         for position in 0..<transport.pointee.tracks.count {
             let candidate = transport.pointee.tracks[position]
             let track = tracks[candidate]
-            var reader = HeaderExtensionReader(header)
-            while let element = reader.next(packet) {
-                guard track.pointee.extensionKinds[Int(element.id)] == HeaderExtensionKind.mid.rawValue + 1,
-                    track.pointee.mid.equals(packet, offset: element.offset, length: element.length)
-                else { continue }
-                transport.pointee.bind(header.ssrc, to: candidate)
-                return candidate
+            var names = StreamNames(header, packet, kinds: track.pointee.extensionKinds)
+            if track.pointee.mid.count == 0 { names.mid = nil }
+            if let mid = names.mid {
+                guard track.pointee.mid.equals(packet, offset: mid.offset, length: mid.length) else { continue }
+            } else {
+                // Signalling has named this track's sources, and this is none of them.
+                guard !(transport.pointee.isWebRTC && track.pointee.hasDeclaredSSRCs) else { continue }
+                guard track.pointee.carries(header.payloadType) else { continue }
+                guard match == nil else {
+                    drops.count(.ambiguousPayloadType)
+                    return nil
+                }
             }
-            guard track.pointee.payloadType == header.payloadType else { continue }
-            guard match == nil else {
-                drops.count(.ambiguousPayloadType)
-                return nil
-            }
+            let isRepair = header.payloadType == track.pointee.rtxPayloadType
+            if isRepair { names.rid = names.repairedRid ?? names.rid }
+            guard let found = self.encoding(of: candidate, names.rid, packet) else { continue }
             match = candidate
+            encoding = found
+            if names.mid != nil { break }
         }
         guard let match else {
-            drops.count(.unknownPayloadType)
+            drops.count(transport.pointee.isWebRTC ? .unknownSSRC : .unknownPayloadType)
             return nil
         }
-        transport.pointee.bind(header.ssrc, to: match)
-        return match
+        let isRepair = header.payloadType == tracks[match].pointee.rtxPayloadType
+        transport.pointee.bind(header.ssrc, to: encoding, isRepair: isRepair)
+        return SSRCBinding(ssrc: header.ssrc, encoding: Int32(encoding), isRepair: isRepair)
     }
 
-    /// Numbers the packet on its track's line and keeps it once.
-    private mutating func accept(
-        _ packet: UnsafeRawBufferPointer, _ header: RTPHeader, payloadEnd: Int, track place: Int, now: MediaTime
-    ) {
+    /// The only one, or the one of that stream id.
+    private func encoding(of place: Int, _ rid: HeaderExtensionElement?, _ packet: RawSpan) -> Int? {
         let track = tracks[place]
-        if track.pointee.encoding.ssrc != header.ssrc || !track.pointee.encoding.hasStarted {
-            begin(track: place, ssrc: header.ssrc)
+        for position in 0..<track.pointee.encodings.count {
+            let candidate = track.pointee.encodings[position]
+            guard let rid, encodings[candidate].pointee.rid.count > 0 else { continue }
+            if encodings[candidate].pointee.rid.equals(packet, offset: rid.offset, length: rid.length) {
+                return candidate
+            }
         }
-        let arrival = track.pointee.encoding.accept(
+        guard track.pointee.encodings.count == 1 else { return nil }
+        let only = track.pointee.encodings[0]
+        return rid == nil || encodings[only].pointee.rid.count == 0 ? only : nil
+    }
+
+    /// Numbers the packet on its encoding's line and keeps it once.
+    private mutating func accept(
+        _ packet: UnsafeRawBufferPointer, _ header: RTPHeader, payload: Range<Int>, isRedundant: Bool,
+        encoding place: Int, now: MediaTime
+    ) {
+        let encoding = encodings[place]
+        if encoding.pointee.reception.ssrc != header.ssrc || !encoding.pointee.reception.hasStarted {
+            begin(encoding: place, ssrc: header.ssrc)
+        }
+        let isFirst = !encoding.pointee.reception.hasStarted
+        let arrival = encoding.pointee.reception.accept(
             sequence: header.sequenceNumber, timestamp: header.timestamp, now: now)
+        if isFirst, encoding.pointee.hasSiblings { chooseLayers(track: encoding.pointee.track, now: now) }
         guard case .accepted(let sequence, let timestamp, let gap) = arrival else {
             if case .duplicate = arrival { drops.count(.duplicate) } else { drops.count(.implausibleSequence) }
             return
         }
-        if track.pointee.asksForMissing { noteLoss(track: place, sequence, gap, now: now) }
+        if encoding.pointee.asksForMissing { noteLoss(encoding: place, sequence, gap, now: now) }
 
-        let payloadLength = payloadEnd &- header.headerLength
-        guard payloadLength > 0 else {
+        guard payload.upperBound > payload.lowerBound else {
             drops.count(.paddingOnly)
             append(PendingPacket(sequence: sequence, isLeftOut: true), bytes: 0, to: place)
             return
         }
-        if track.pointee.cache.find(sequence) != nil {
+        keep(
+            packet, header, payload: payload, isRedundant: isRedundant, sequence: sequence, timestamp: timestamp,
+            encoding: place)
+    }
+
+    /// Works out what a packet is, once, and copies it into the cache.
+    @inline(__always) private mutating func keep(
+        _ packet: UnsafeRawBufferPointer, _ header: RTPHeader, payload range: Range<Int>, isRedundant: Bool,
+        sequence: Int64, timestamp: UInt32, encoding place: Int
+    ) {
+        let encoding = encodings[place]
+        if encoding.pointee.cache.find(sequence) != nil {
             drops.count(.duplicate)
             return
         }
-        if sequence &+ Int64(track.pointee.cache.entryCapacity) <= track.pointee.encoding.highestOnLine {
+        if sequence &+ Int64(encoding.pointee.cache.entryCapacity) <= encoding.pointee.reception.highestOnLine {
             drops.count(.implausibleSequence)
             return
         }
-        let payload = packet.bytes.extracting(header.headerLength..<payloadEnd)
-        let facts = PayloadFacts.read(codec: track.pointee.codec, payload: payload, marker: header.marker)
+        let payloadLength = range.upperBound &- range.lowerBound
+        let payload = packet.bytes.extracting(range)
+        let facts = PayloadFacts.read(codec: encoding.pointee.codec, payload: payload, marker: header.marker)
         var cached = CachedPacket()
         cached.sequence = sequence
         cached.timestamp = timestamp
         cached.payloadLength = UInt16(truncatingIfNeeded: payloadLength)
-        cached.extensionLength = UInt16(truncatingIfNeeded: endToEndLength(header, packet.bytes, track: place))
+        cached.extensionLength = UInt16(
+            truncatingIfNeeded: endToEndLength(header, packet.bytes, kinds: encoding.pointee.extensionKinds))
         cached.marker = header.marker
         cached.isKeyFrame = facts.isKeyFrame
         cached.startsFrame = facts.startsFrame
-        let bytes = track.pointee.cache.store(cached)
-        if cached.extensionLength > 0 { writeEndToEnd(header, packet, track: place, into: bytes) }
-        if let source = packet.baseAddress {
-            (bytes + Int(cached.extensionLength)).copyMemory(
-                from: source + header.headerLength, byteCount: payloadLength)
+        if isRedundant {
+            guard let primary = RedundantAudio.primaryOffset(payload) else {
+                drops.count(.malformedRedundancy)
+                append(PendingPacket(sequence: sequence, isLeftOut: true), bytes: 0, to: place)
+                return
+            }
+            cached.isRedundant = true
+            cached.primaryOffset = UInt16(truncatingIfNeeded: primary)
         }
-        track.pointee.packets &+= 1
-        track.pointee.bytes &+= UInt64(payloadLength)
-        if facts.isKeyFrame, facts.startsFrame, track.pointee.isVideo {
-            track.pointee.keyFrameCount &+= 1
-            track.pointee.keyFrames.settle()
+        if encoding.pointee.hasSiblings { cached.notePictures(codec: encoding.pointee.codec, payload) }
+        let bytes = encoding.pointee.cache.store(cached)
+        if cached.extensionLength > 0 {
+            writeEndToEnd(header, packet, kinds: encoding.pointee.extensionKinds, into: bytes)
+        }
+        if let source = packet.baseAddress {
+            (bytes + Int(cached.extensionLength)).copyMemory(from: source + range.lowerBound, byteCount: payloadLength)
+        }
+        encoding.pointee.packets &+= 1
+        encoding.pointee.bytes &+= UInt64(payloadLength)
+        if facts.isKeyFrame, facts.startsFrame, encoding.pointee.isVideo {
+            encoding.pointee.keyFrameCount &+= 1
+            encoding.pointee.keyFrames.settle()
         }
         append(PendingPacket(sequence: sequence, isLeftOut: false), bytes: cached.length, to: place)
     }
 
-    /// The track's first packet, or the first of a publisher that started again: whoever listens needs a key frame.
-    private mutating func begin(track place: Int, ssrc: UInt32) {
-        let track = tracks[place]
-        let isFirst = !track.pointee.encoding.hasStarted && track.pointee.encoding.highestOnLine < 0
-        track.pointee.encoding.restart(ssrc: ssrc)
+    /// The encoding's first packet, or the first of a publisher that started again: whoever listens needs a key frame.
+    private mutating func begin(encoding place: Int, ssrc: UInt32) {
+        let encoding = encodings[place]
+        let isFirst = !encoding.pointee.reception.hasStarted && encoding.pointee.reception.highestOnLine < 0
+        encoding.pointee.reception.restart(ssrc: ssrc)
         if isFirst {
-            events.append(.trackStarted(track.pointee.id))
-        } else if track.pointee.isVideo {
-            for subscription in track.pointee.subscriptions.all {
+            let track = tracks[encoding.pointee.track]
+            if !track.pointee.hasStarted { events.append(.trackStarted(track.pointee.id)) }
+            track.pointee.hasStarted = true
+        } else if encoding.pointee.isVideo {
+            for subscription in encoding.pointee.subscriptions.all {
                 subscriptions[subscription].pointee.awaitsKeyFrame = true
             }
         }
-        track.pointee.missing.forget()
+        encoding.pointee.missing.forget()
     }
 
-    /// A packet of the track's source that is not forwarded takes its place in the numbering all the same, and leaves no gap.
-    private mutating func passOver(_ header: RTPHeader, track place: Int, now: MediaTime) {
-        let track = tracks[place]
-        guard track.pointee.encoding.ssrc == header.ssrc, track.pointee.encoding.hasStarted,
-            case .accepted(let sequence, _, let gap) = track.pointee.encoding.accept(
+    /// A packet of the encoding's source that is not forwarded takes its place in the numbering all the same, and leaves no gap.
+    private mutating func passOver(_ header: RTPHeader, encoding place: Int, now: MediaTime) {
+        let encoding = encodings[place]
+        guard encoding.pointee.reception.ssrc == header.ssrc, encoding.pointee.reception.hasStarted,
+            case .accepted(let sequence, _, let gap) = encoding.pointee.reception.accept(
                 sequence: header.sequenceNumber, timestamp: header.timestamp, now: now)
         else { return }
-        if track.pointee.asksForMissing { noteLoss(track: place, sequence, gap, now: now) }
+        if encoding.pointee.asksForMissing { noteLoss(encoding: place, sequence, gap, now: now) }
         append(PendingPacket(sequence: sequence, isLeftOut: true), bytes: 0, to: place)
     }
 
     @inline(__always) private mutating func append(_ packet: PendingPacket, bytes: Int, to place: Int) {
-        let track = tracks[place]
-        guard track.pointee.subscriptions.count > 0 else { return }
-        if track.pointee.pendingCount == 0 { waitingTracks.append(place) }
-        track.pointee.pending[track.pointee.pendingCount] = packet
-        track.pointee.pendingCount &+= 1
-        track.pointee.pendingBytes &+= bytes
+        let encoding = encodings[place]
+        guard encoding.pointee.hasListeners else { return }
+        if encoding.pointee.pendingCount == 0 { waitingEncodings.append(place) }
+        encoding.pointee.pending[encoding.pointee.pendingCount] = packet
+        encoding.pointee.pendingCount &+= 1
+        encoding.pointee.pendingBytes &+= bytes
     }
 
     // MARK: Out
 
     /// Forwards the runs that wait, oldest first. False: the outbox is full and wants a flush.
     private mutating func forwardWaiting(mayDrop: inout Bool, now: MediaTime) -> Bool {
-        while waitingTracks.count > 0 {
-            let place = waitingTracks[0]
-            guard fanOut(track: place, mayDrop: &mayDrop, now: now) else { return false }
-            waitingTracks.removeFirst()
+        while waitingEncodings.count > 0 {
+            let place = waitingEncodings[0]
+            guard fanOut(encoding: place, mayDrop: &mayDrop, now: now) else { return false }
+            waitingEncodings.removeFirst()
         }
         return true
     }
 
     /// The fan-out loop. For each subscription, each packet of the run: admit it, number it, copy it into a slot. Runs to one
     /// destination so stand together, and leave as one message.
-    private mutating func fanOut(track place: Int, mayDrop: inout Bool, now: MediaTime) -> Bool {
-        let track = tracks[place]
-        let isVideo = track.pointee.isVideo
-        while track.pointee.nextSubscription < track.pointee.subscriptions.count {
-            let subscription = subscriptions[track.pointee.subscriptions[track.pointee.nextSubscription]]
-            let destination = Int(subscription.pointee.transport) &* 2
-            while track.pointee.nextPending < track.pointee.pendingCount {
+    private mutating func fanOut(encoding place: Int, mayDrop: inout Bool, now: MediaTime) -> Bool {
+        let encoding = encodings[place]
+        let isVideo = encoding.pointee.isVideo
+        if encoding.pointee.newcomers.count > 0 { admitNewcomers(encoding: place) }
+        while encoding.pointee.nextSubscription < encoding.pointee.subscriptions.count {
+            let subscription = subscriptions[encoding.pointee.subscriptions[encoding.pointee.nextSubscription]]
+            let destination = Outbox.destination(ofTransport: Int(subscription.pointee.transport))
+            while encoding.pointee.nextPending < encoding.pointee.pendingCount {
                 if outbox.isFull, !mayDrop { return false }
-                let waiting = track.pointee.pending[track.pointee.nextPending]
-                track.pointee.nextPending &+= 1
+                let waiting = encoding.pointee.pending[encoding.pointee.nextPending]
+                encoding.pointee.nextPending &+= 1
                 guard !waiting.isLeftOut else {
                     subscription.pointee.rewriter.skip(waiting.sequence)
                     continue
                 }
-                guard let packet = track.pointee.cache.find(waiting.sequence) else {
+                guard let packet = encoding.pointee.cache.find(waiting.sequence) else {
                     drops.count(.overwritten)
                     continue
                 }
                 if subscription.pointee.awaitsKeyFrame {
+                    if waiting.sequence < subscription.pointee.startsAt { continue }
                     guard packet.pointee.isKeyFrame, packet.pointee.startsFrame else {
                         drops.count(.awaitingKeyFrame)
-                        wantKeyFrame(track: place, now: now)
+                        wantKeyFrame(encoding: place, now: now)
                         continue
                     }
                 }
                 if subscription.pointee.awaitsKeyFrame || !subscription.pointee.rewriter.hasStarted {
-                    start(subscription, at: packet, clockRate: track.pointee.encoding.clockRate, now: now)
+                    start(subscription, at: packet, encoding: place, now: now)
                 }
                 guard let number = subscription.pointee.rewriter.map(waiting.sequence) else {
                     drops.count(.lateForSubscriber)
@@ -297,19 +423,19 @@ extension Switchboard {
                     continue
                 }
                 mayDrop = false
-                let content = track.pointee.cache.content(of: packet)
-                if write(packet, content, for: subscription, number: number, into: slot, track: place) {
+                let content = encoding.pointee.cache.content(of: packet)
+                if write(packet, content, for: subscription, number: number, into: slot, encoding: place) {
                     outbox.enqueue(slot, to: destination)
                     subscription.pointee.packets &+= 1
                     subscription.pointee.octets &+= UInt64(packet.pointee.payloadLength)
                 }
             }
-            track.pointee.nextPending = 0
-            track.pointee.nextSubscription &+= 1
+            encoding.pointee.nextPending = 0
+            encoding.pointee.nextSubscription &+= 1
         }
-        track.pointee.nextSubscription = 0
-        track.pointee.pendingCount = 0
-        track.pointee.pendingBytes = 0
+        encoding.pointee.nextSubscription = 0
+        encoding.pointee.pendingCount = 0
+        encoding.pointee.pendingBytes = 0
         return true
     }
 
@@ -321,11 +447,22 @@ extension Switchboard {
     }
 
     private mutating func start(
-        _ subscription: UnsafeMutablePointer<Subscription>, at packet: UnsafePointer<CachedPacket>, clockRate: UInt32,
+        _ subscription: UnsafeMutablePointer<Subscription>, at packet: UnsafePointer<CachedPacket>, encoding place: Int,
         now: MediaTime
     ) {
+        let encoding = encodings[place]
+        let isLayered = encoding.pointee.hasSiblings
+        if isLayered { shiftPictures(of: subscription, to: packet, encoding.pointee.cache.content(of: packet)) }
         subscription.pointee.start(
-            at: packet.pointee.sequence, timestamp: packet.pointee.timestamp, clockRate: clockRate, now: now)
+            at: packet.pointee.sequence, timestamp: packet.pointee.timestamp,
+            clockRate: encoding.pointee.reception.clockRate,
+            clock: isLayered ? EncodingClock(encoding.pointee.reception) : nil, now: now)
+        if isLayered {
+            let count = tracks[encoding.pointee.track].pointee.encodings.count
+            events.append(
+                .layerChanged(
+                    subscription.pointee.id, LayerPreference(index: encoding.pointee.layer, among: count)))
+        }
         // The subscriber's first sender report follows its first packet, so that sound and picture meet early.
         startReports(transport: Int(subscription.pointee.transport), in: .milliseconds(20))
     }
@@ -334,18 +471,28 @@ extension Switchboard {
     /// never a second plaintext under one key stream.
     @inline(__always) mutating func write(
         _ packet: UnsafePointer<CachedPacket>, _ content: UnsafeRawPointer,
-        for subscription: UnsafeMutablePointer<Subscription>, number: Int64, into slot: Int, track: Int
+        for subscription: UnsafeMutablePointer<Subscription>, number: Int64, into slot: Int, encoding: Int
     ) -> Bool {
         let buffer = outbox.bytes(of: slot)
+        var payload = content + Int(packet.pointee.extensionLength)
+        var payloadLength = Int(packet.pointee.payloadLength)
+        var payloadType = subscription.pointee.payloadType
+        if packet.pointee.isRedundant {
+            if subscription.pointee.redPayloadType != Track.noPayloadType {
+                payloadType = subscription.pointee.redPayloadType
+            } else {
+                payload += Int(packet.pointee.primaryOffset)
+                payloadLength &-= Int(packet.pointee.primaryOffset)
+            }
+        }
         var writer = RTPHeaderWriter(
-            into: buffer, marker: packet.pointee.marker, payloadType: subscription.pointee.payloadType,
+            into: buffer, marker: packet.pointee.marker, payloadType: payloadType,
             sequenceNumber: UInt16(truncatingIfNeeded: number),
             timestamp: packet.pointee.timestamp &+ subscription.pointee.timestampOffset,
             ssrc: subscription.pointee.ssrc, twoByte: subscription.pointee.usesTwoByteForm)
         if subscription.pointee.hasExtensions {
             writeExtensions(content, length: Int(packet.pointee.extensionLength), for: subscription, &writer)
         }
-        let payloadLength = Int(packet.pointee.payloadLength)
         guard let headerLength = writer.finish(),
             headerLength &+ payloadLength &+ 16 <= Outbox.slotSize, let base = buffer.baseAddress
         else {
@@ -353,17 +500,57 @@ extension Switchboard {
             outbox.giveBack(slot)
             return false
         }
-        (base + headerLength).copyMemory(
-            from: content + Int(packet.pointee.extensionLength), byteCount: payloadLength)
+        (base + headerLength).copyMemory(from: payload, byteCount: payloadLength)
+        if encodings[encoding].pointee.hasSiblings {
+            writePictures(packet, for: subscription, in: base + headerLength)
+        }
+        if payloadType == subscription.pointee.redPayloadType, packet.pointee.isRedundant {
+            RedundantAudio.rename(
+                UnsafeMutableRawBufferPointer(start: base + headerLength, count: payloadLength),
+                to: subscription.pointee.payloadType)
+        }
         let entry = outbox.slots + slot
         entry.pointee.length = Int32(truncatingIfNeeded: headerLength &+ payloadLength)
         entry.pointee.headerLength = UInt16(truncatingIfNeeded: headerLength)
         entry.pointee.ssrc = subscription.pointee.ssrc
         entry.pointee.index = UInt64(bitPattern: number) & 0xFFFF_FFFF_FFFF
-        entry.pointee.track = Int32(truncatingIfNeeded: track)
-        entry.pointee.isVideo = tracks[track].pointee.isVideo
+        entry.pointee.encoding = Int32(truncatingIfNeeded: encoding)
+        entry.pointee.isVideo = encodings[encoding].pointee.isVideo
         entry.pointee.isSealed = false
         subscription.pointee.lastTimestamp = packet.pointee.timestamp &+ subscription.pointee.timestampOffset
+        return true
+    }
+
+    /// Writes a packet once more, for the stream that repairs its own (RFC 4588, section 4): every one has a number of its own, so
+    /// no key stream is used twice.
+    mutating func writeRepair(
+        _ packet: UnsafePointer<CachedPacket>, _ content: UnsafeRawPointer,
+        for subscription: UnsafeMutablePointer<Subscription>, number original: Int64, into slot: Int, encoding: Int
+    ) -> Bool {
+        guard write(packet, content, for: subscription, number: original, into: slot, encoding: encoding),
+            let base = outbox.bytes(of: slot).baseAddress
+        else { return false }
+        let entry = outbox.slots + slot
+        let headerLength = Int(entry.pointee.headerLength)
+        let length = Int(entry.pointee.length)
+        guard length &+ 2 &+ 16 <= Outbox.slotSize else {
+            drops.count(.headerTooLarge)
+            outbox.giveBack(slot)
+            return false
+        }
+        let payload = base + headerLength
+        // The regions overlap.
+        (payload + 2).copyMemory(from: payload, byteCount: length &- headerLength)
+        payload.storeBytes(of: UInt16(truncatingIfNeeded: original).bigEndian, as: UInt16.self)
+        let number = subscription.pointee.nextRepair
+        subscription.pointee.nextRepair &+= 1
+        let second = base.load(fromByteOffset: 1, as: UInt8.self) & 0x80 | subscription.pointee.rtxPayloadType
+        base.storeBytes(of: second, toByteOffset: 1, as: UInt8.self)
+        base.storeBytes(of: UInt16(truncatingIfNeeded: number).bigEndian, toByteOffset: 2, as: UInt16.self)
+        base.storeBytes(of: subscription.pointee.rtxSSRC.bigEndian, toByteOffset: 8, as: UInt32.self)
+        entry.pointee.length = Int32(truncatingIfNeeded: length &+ 2)
+        entry.pointee.ssrc = subscription.pointee.rtxSSRC
+        entry.pointee.index = UInt64(bitPattern: number) & 0xFFFF_FFFF_FFFF
         return true
     }
 }

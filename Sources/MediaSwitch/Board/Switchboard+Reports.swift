@@ -19,12 +19,13 @@ extension Switchboard {
                 guard transports.isOccupied(place), transports[place].pointee.armedFor == entry.time else { continue }
                 transports[place].pointee.armedFor = .distantFuture
                 fire(transport: place, now: now)
-            case .track:
-                guard tracks.isOccupied(place), tracks[place].pointee.armedFor == entry.time else { continue }
-                tracks[place].pointee.armedFor = .distantFuture
-                fire(track: place, now: now)
+            case .encoding:
+                guard encodings.isOccupied(place), encodings[place].pointee.armedFor == entry.time else { continue }
+                encodings[place].pointee.armedFor = .distantFuture
+                fire(encoding: place, now: now)
             }
         }
+        if !handshakes.isEmpty { advanceHandshakes(now: now) }
         for number in pendingSnapshots { events.append(.snapshot(number, snapshot(now: now))) }
         pendingSnapshots.removeAll(keepingCapacity: true)
     }
@@ -37,10 +38,10 @@ extension Switchboard {
         timers.push(time, .transport, place)
     }
 
-    mutating func arm(track place: Int, at time: MediaTime) {
-        guard time < tracks[place].pointee.armedFor else { return }
-        tracks[place].pointee.armedFor = time
-        timers.push(time, .track, place)
+    mutating func arm(encoding place: Int, at time: MediaTime) {
+        guard time < encodings[place].pointee.armedFor else { return }
+        encodings[place].pointee.armedFor = time
+        timers.push(time, .encoding, place)
     }
 
     /// The next report comes in about this time, or earlier if one was due.
@@ -58,13 +59,16 @@ extension Switchboard {
         guard !transport.pointee.isClosing else { return }
         if transport.pointee.nextReport <= now {
             report(transport: place, now: now)
-            for track in transport.pointee.tracks.all { tracks[track].pointee.fitCache() }
+            for track in transport.pointee.tracks.all {
+                for encoding in tracks[track].pointee.encodings.all { encodings[encoding].pointee.fitCache() }
+            }
             let isBusy = transport.pointee.tracks.count > 0 || transport.pointee.subscriptions.count > 0
             transport.pointee.nextReport = .distantFuture
             if isBusy { startReports(transport: place, in: Self.reportInterval) }
         } else if transport.pointee.nextReport != .distantFuture {
             arm(transport: place, at: transport.pointee.nextReport)
         }
+        if transport.pointee.isWebRTC { fire(connection: transport.pointee.connection, now: now) }
         guard let limit = transport.pointee.silenceLimit else { return }
         let end = transport.pointee.lastHeard + limit
         if end > now {
@@ -75,24 +79,26 @@ extension Switchboard {
         }
     }
 
-    private mutating func fire(track place: Int, now: MediaTime) {
-        let track = tracks[place]
-        if track.pointee.missing.count > 0 { requestMissing(track: place, now: now) }
-        if track.pointee.subscriptions.count == 0 { track.pointee.keyFrames.settle() }
-        if track.pointee.keyFrames.fire(now: now) { sendKeyFrameRequest(track: place) }
-        if let due = track.pointee.missing.next { arm(track: place, at: due) }
-        if let due = track.pointee.keyFrames.due { arm(track: place, at: due) }
+    private mutating func fire(encoding place: Int, now: MediaTime) {
+        let encoding = encodings[place]
+        if encoding.pointee.missing.count > 0 { requestMissing(encoding: place, now: now) }
+        if !encoding.pointee.hasListeners { encoding.pointee.keyFrames.settle() }
+        if encoding.pointee.keyFrames.fire(now: now) { sendKeyFrameRequest(encoding: place) }
+        if encoding.pointee.nextLayerCheck <= now { chooseLayers(track: encoding.pointee.track, now: now) }
+        if let due = encoding.pointee.missing.next { arm(encoding: place, at: due) }
+        if let due = encoding.pointee.keyFrames.due { arm(encoding: place, at: due) }
+        if encoding.pointee.nextLayerCheck != .distantFuture { arm(encoding: place, at: encoding.pointee.nextLayerCheck) }
     }
 
     // MARK: RTCP that leaves
 
     /// Writes one RTCP datagram to a transport and seals it. A compound starts with a report and the name (RFC 3550, section
     /// 6.1) unless reduced size was negotiated.
-    private mutating func sendRTCP(
+    mutating func sendRTCP(
         transport place: Int, asCompound: Bool, _ body: (inout RTCPWriter) -> Bool
     ) {
         let transport = transports[place]
-        guard transport.pointee.rtcpDestination != nil, !transport.pointee.isClosing else {
+        guard transport.pointee.rtcpDestination != nil, transport.pointee.isReady, !transport.pointee.isClosing else {
             drops.count(.noDestination)
             return
         }
@@ -115,10 +121,11 @@ extension Switchboard {
             return
         }
         outbox.slots[slot].length = Int32(truncatingIfNeeded: length)
-        outbox.slots[slot].track = -1
+        outbox.slots[slot].encoding = -1
         outbox.slots[slot].isVideo = false
         outbox.slots[slot].isSealed = true
-        outbox.enqueue(slot, to: transport.pointee.isMuxed ? place * 2 : place * 2 + 1)
+        let destination = Outbox.destination(ofTransport: place)
+        outbox.enqueue(slot, to: transport.pointee.isMuxed ? destination : destination + 1)
     }
 
     /// Receiver reports for what the peer publishes, sender reports for what it gets.
@@ -127,11 +134,14 @@ extension Switchboard {
         let localSSRC = transport.pointee.localSSRC
         withUnsafeTemporaryAllocation(of: RTCPReportBlock.self, capacity: RTCPReportBlock.maxCount) { blocks in
             var count = 0
-            for position in 0..<transport.pointee.tracks.count where count < blocks.count {
+            for position in 0..<transport.pointee.tracks.count {
                 let track = tracks[transport.pointee.tracks[position]]
-                guard track.pointee.encoding.hasStarted else { continue }
-                blocks.initializeElement(at: count, to: track.pointee.encoding.makeReport(now: now))
-                count += 1
+                for layer in 0..<track.pointee.encodings.count where count < blocks.count {
+                    let encoding = encodings[track.pointee.encodings[layer]]
+                    guard encoding.pointee.reception.hasStarted else { continue }
+                    blocks.initializeElement(at: count, to: encoding.pointee.reception.makeReport(now: now))
+                    count += 1
+                }
             }
             if count > 0 {
                 let reports = UnsafeBufferPointer(rebasing: blocks[..<count])
@@ -141,6 +151,7 @@ extension Switchboard {
                 }
             }
         }
+        if transport.pointee.isWebRTC { estimate(transport: place, now: now) }
         for position in 0..<transport.pointee.subscriptions.count {
             sendSenderReport(subscription: transport.pointee.subscriptions[position], transport: place, now: now)
         }
@@ -149,13 +160,16 @@ extension Switchboard {
     /// The publisher's last sender report, brought to now and to the subscriber's numbers.
     private mutating func sendSenderReport(subscription place: Int, transport: Int, now: MediaTime) {
         let subscription = subscriptions[place]
-        let encoding = tracks[Int(subscription.pointee.track)].pointee.encoding
-        let age = now - encoding.senderReportArrival
-        guard let ntp = encoding.senderReportNTP, subscription.pointee.packets > 0, age < .seconds(30) else { return }
-        let ticks = UInt32(truncatingIfNeeded: age.ticks(at: encoding.clockRate))
+        let reception = encodings[Int(subscription.pointee.encoding)].pointee.reception
+        let age = now - reception.senderReportArrival
+        // While it waits to start in another layer, its timeline is still that of the one before.
+        guard let ntp = reception.senderReportNTP, subscription.pointee.packets > 0, age < .seconds(30),
+            subscription.pointee.leftAt == nil
+        else { return }
+        let ticks = UInt32(truncatingIfNeeded: age.ticks(at: reception.clockRate))
         let report = RTCPSenderReport(
             ssrc: subscription.pointee.ssrc, ntp: ntp.advanced(by: age),
-            rtpTimestamp: encoding.senderReportTimestamp &+ ticks &+ encoding.timestampOffset
+            rtpTimestamp: reception.senderReportTimestamp &+ ticks &+ reception.timestampOffset
                 &+ subscription.pointee.timestampOffset,
             packetCount: UInt32(truncatingIfNeeded: subscription.pointee.packets),
             octetCount: UInt32(truncatingIfNeeded: subscription.pointee.octets))
@@ -167,35 +181,35 @@ extension Switchboard {
         }
     }
 
-    private mutating func requestMissing(track place: Int, now: MediaTime) {
-        let track = tracks[place]
-        let transport = track.pointee.transport
+    private mutating func requestMissing(encoding place: Int, now: MediaTime) {
+        let encoding = encodings[place]
+        let transport = encoding.pointee.transport
         let localSSRC = transports[transport].pointee.localSSRC
-        let mediaSSRC = track.pointee.encoding.ssrc
+        let mediaSSRC = encoding.pointee.reception.ssrc
         let gaveUp = withUnsafeTemporaryAllocation(of: UInt16.self, capacity: MissingPackets.limit) { due in
-            let (count, gaveUp) = track.pointee.missing.takeDue(
-                now: now, from: track.pointee.encoding, into: due)
+            let (count, gaveUp) = encoding.pointee.missing.takeDue(
+                now: now, from: encoding.pointee.reception, into: due)
             if count > 0 {
                 let sequences = UnsafeBufferPointer(rebasing: due[..<count])
                 sendRTCP(transport: transport, asCompound: true) { writer in
                     writer.nack(senderSSRC: localSSRC, mediaSSRC: mediaSSRC, sequences: sequences)
                 }
-                track.pointee.nacksSent &+= UInt64(count)
+                encoding.pointee.nacksSent &+= UInt64(count)
             }
             return gaveUp
         }
-        if gaveUp { wantKeyFrame(track: place, now: now) }
+        if gaveUp { wantKeyFrame(encoding: place, now: now) }
     }
 
-    mutating func sendKeyFrameRequest(track place: Int) {
-        let track = tracks[place]
-        let localSSRC = transports[track.pointee.transport].pointee.localSSRC
-        let mediaSSRC = track.pointee.encoding.ssrc
-        track.pointee.keyFrameRequestsSent &+= 1
-        track.pointee.fullIntraSequence &+= 1
-        let sequence = track.pointee.fullIntraSequence
-        let prefersPLI = track.pointee.feedback.contains(.pli)
-        sendRTCP(transport: track.pointee.transport, asCompound: true) { writer in
+    mutating func sendKeyFrameRequest(encoding place: Int) {
+        let encoding = encodings[place]
+        let localSSRC = transports[encoding.pointee.transport].pointee.localSSRC
+        let mediaSSRC = encoding.pointee.reception.ssrc
+        encoding.pointee.keyFrameRequestsSent &+= 1
+        encoding.pointee.fullIntraSequence &+= 1
+        let sequence = encoding.pointee.fullIntraSequence
+        let prefersPLI = tracks[encoding.pointee.track].pointee.feedback.contains(.pli)
+        sendRTCP(transport: encoding.pointee.transport, asCompound: true) { writer in
             prefersPLI
                 ? writer.pictureLossIndication(senderSSRC: localSSRC, mediaSSRC: mediaSSRC)
                 : writer.fullIntraRequest(senderSSRC: localSSRC, mediaSSRC: mediaSSRC, sequence: sequence)
@@ -227,6 +241,7 @@ extension Switchboard {
         drops.count(.unreachable)
         guard let found = sockets.find(socket) else { return }
         let transport = transports[Int(found) / 2]
+        guard !transport.pointee.isWebRTC else { return }
         // ICMP can be forged by anyone who guesses what it quotes; what it quotes must at least be what we do.
         guard destination == transport.pointee.remote,
             transport.pointee.packetsOut > transport.pointee.packetsOutAtRefusal
@@ -266,13 +281,15 @@ extension Switchboard {
         result.tracks = tracks.indices.map { place in
             let track = tracks[place]
             var figures = MediaSnapshot.Track(id: track.pointee.id)
-            figures.packets = track.pointee.packets
-            figures.bytes = track.pointee.bytes
-            figures.lost = track.pointee.encoding.lost
-            figures.jitter = track.pointee.encoding.jitter
-            figures.keyFrames = track.pointee.keyFrameCount
-            figures.nacksSent = track.pointee.nacksSent
-            figures.keyFrameRequestsSent = track.pointee.keyFrameRequestsSent
+            for encoding in track.pointee.encodings.all.map({ encodings[$0] }) {
+                figures.packets &+= encoding.pointee.packets
+                figures.bytes &+= encoding.pointee.bytes
+                figures.lost &+= encoding.pointee.reception.lost
+                figures.jitter = max(figures.jitter, encoding.pointee.reception.jitter)
+                figures.keyFrames &+= encoding.pointee.keyFrameCount
+                figures.nacksSent &+= encoding.pointee.nacksSent
+                figures.keyFrameRequestsSent &+= encoding.pointee.keyFrameRequestsSent
+            }
             return figures
         }
         result.subscriptions = subscriptions.indices.map { place in
@@ -284,6 +301,11 @@ extension Switchboard {
             figures.fractionLost = Double(subscription.pointee.fractionLost) / 256
             figures.roundTrip = subscription.pointee.roundTrip.nanoseconds >= 0 ? subscription.pointee.roundTrip : nil
             figures.awaitingKeyFrame = subscription.pointee.awaitsKeyFrame
+            let encoding = encodings[Int(subscription.pointee.encoding)]
+            if encoding.pointee.hasSiblings {
+                let count = tracks[encoding.pointee.track].pointee.encodings.count
+                figures.layer = LayerPreference(index: encoding.pointee.layer, among: count)
+            }
             return figures
         }
         return result

@@ -1,5 +1,5 @@
 package import MediaContract
-import MediaTransport
+package import MediaTransport
 package import MediaWire
 
 /// The whole media plane of one core as one value: every peer, track and subscription, without I/O and without a clock.
@@ -22,6 +22,8 @@ package struct Switchboard: ~Copyable {
         package var messageBytes = 20_000
         /// How packets are sealed.
         package var sealing = Sealing.automatic
+        /// The node's end of DTLS; `nil`: there are no WebRTC transports.
+        package var dtls: DTLSContext?
         package init() {}
     }
 
@@ -48,18 +50,25 @@ package struct Switchboard: ~Copyable {
     var peers = Slab<Peer>()
     var transports = Slab<Transport>()
     var tracks = Slab<Track>()
+    var encodings = Slab<Encoding>()
     var subscriptions = Slab<Subscription>()
+    /// ICE and DTLS of WebRTC transports.
+    var connections = Slab<WebRTCConnection>()
     var peerPlaces: [PeerID: Int] = [:]
     var transportPlaces: [TransportID: Int] = [:]
     var trackPlaces: [TrackID: Int] = [:]
     var subscriptionPlaces: [SubscriptionID: Int] = [:]
     /// Twice a transport's place, plus one for its own RTCP socket.
     var sockets = FlatTable<SocketID>(anyKey: .sharedIPv4)
-    /// Transports on the shared sockets, by where their peer is.
+    /// Transports on the shared sockets, by where their peer is; of WebRTC transports each address that passed a check.
     var addresses = FlatTable<TransportAddress>(anyKey: .unspecified)
+    /// WebRTC transports by our ICE user fragments.
+    var fragments = FlatTable<ICEFragment>(anyKey: ICEFragment(number: 0))
+    /// DTLS datagrams that wait to be worked off.
+    var handshakes = HandshakeQueue()
 
-    /// Tracks with packets that are not forwarded yet, in the order they came.
-    var waitingTracks = IndexList(capacity: 64)
+    /// Encodings with packets that are not forwarded yet, in the order they came.
+    var waitingEncodings = IndexList(capacity: 64)
 
     // Removals that end with the next flush
     var closingTransports: [Int] = []
@@ -96,7 +105,7 @@ package struct Switchboard: ~Copyable {
     package var sealingName: String { batch.backendName }
 
     /// When `advance` has something to do; `nil`: never.
-    package var nextDeadline: MediaTime? { timers.next }
+    package var nextDeadline: MediaTime? { handshakes.isEmpty ? timers.next : clock }
 
     /// Hands over the events.
     package mutating func takeEvents() -> [MediaEvent] {

@@ -55,7 +55,7 @@ struct MissingPackets: ~Copyable {
 
     /// Fills `due` with the numbers to ask for now, as the source gave them, in order; returns how many, and whether any was given up.
     mutating func takeDue(
-        now: MediaTime, from encoding: Encoding, into due: UnsafeMutableBufferPointer<UInt16>
+        now: MediaTime, from reception: Reception, into due: UnsafeMutableBufferPointer<UInt16>
     ) -> (count: Int, gaveUp: Bool) {
         var taken = 0
         var kept = 0
@@ -67,7 +67,7 @@ struct MissingPackets: ~Copyable {
                     gaveUp = true
                     continue
                 }
-                due[taken] = encoding.sourceNumber(ofLine: entry.sequence)
+                due[taken] = reception.sourceNumber(ofLine: entry.sequence)
                 taken += 1
                 entry.requests += 1
                 entry.due = now + MediaDuration(nanoseconds: Self.spacing.nanoseconds << Int64(entry.requests / 3))

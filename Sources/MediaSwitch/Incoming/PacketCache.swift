@@ -14,6 +14,13 @@ package struct CachedPacket {
     package var marker = false
     package var isKeyFrame = false
     package var startsFrame = false
+    /// Opus with redundancy (RFC 2198); the primary block starts so far into the payload.
+    package var isRedundant = false
+    package var primaryOffset: UInt16 = 0
+    // Of tracks with layers: where in the payload the picture id lies (0 bytes long: there is none), and TL0PICIDX (0: none)
+    package var pictureIDOffset: UInt8 = 0
+    package var pictureIDLength: UInt8 = 0
+    package var temporalLevelOffset: UInt8 = 0
 
     package init() {}
 

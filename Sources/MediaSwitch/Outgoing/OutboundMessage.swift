@@ -27,6 +27,8 @@ package enum SendOutcome {
     case sent
     /// The socket takes no more now (EAGAIN): the message stays and is planned again at the next flush.
     case blocked
+    /// The queue of its connection takes no more; it is dropped and counted.
+    case full
     /// The kernel refused it for good; it is dropped and counted.
     case failed
 }

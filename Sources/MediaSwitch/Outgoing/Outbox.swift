@@ -8,8 +8,8 @@ struct OutboxSlot {
     var ssrc: UInt32 = 0
     /// Rollover counter and sequence number (RFC 3711, section 3.3.1).
     var index: UInt64 = 0
-    /// The track it is a copy of; -1 for RTCP.
-    var track: Int32 = -1
+    /// The encoding it is a copy of; -1: none.
+    var encoding: Int32 = -1
     var headerLength: UInt16 = 0
     var isVideo = false
     var isSealed = false
@@ -29,7 +29,8 @@ struct OutboxQueue {
 /// Waiting datagrams, in slots. They queue by destination, so that runs of equal ones leave as one message, and they are sealed
 /// as one batch right before that. Fixed in size: what does not fit waits for a flush, or is dropped by name.
 ///
-/// A destination is twice a transport's place, plus one for RTCP on a socket of its own.
+/// A destination is a transport, or its RTCP on a socket of its own (see `destination(ofTransport:)`). Destination 0 is for answers
+/// that go where a datagram came from, each to its own address.
 package struct Outbox: ~Copyable {
     /// Room for a datagram of 1500 bytes with grown extensions and a tag.
     static var slotSize: Int { 1600 }
@@ -54,6 +55,8 @@ package struct Outbox: ~Copyable {
     private(set) var freeCount: Int
     private let plannedSlots: UnsafeMutablePointer<Int32>
     private let plannedDestinations: UnsafeMutablePointer<Int32>
+    /// Of each slot that waits for destination 0, where it goes.
+    private let answerPaths: UnsafeMutablePointer<WebRTCPath>
     /// The slots that are being sealed, in the order of the batch.
     let sealing: UnsafeMutablePointer<Int32>
 
@@ -79,6 +82,8 @@ package struct Outbox: ~Copyable {
         plannedSlots = .allocate(capacity: capacity)
         plannedDestinations = .allocate(capacity: capacity)
         sealing = .allocate(capacity: capacity)
+        answerPaths = .allocate(capacity: capacity)
+        answerPaths.initialize(repeating: WebRTCPath(), count: capacity)
         queues = .allocate(capacity: queueCapacity)
         queues.initialize(repeating: OutboxQueue(), count: queueCapacity)
         listed = .allocate(capacity: queueCapacity)
@@ -93,11 +98,26 @@ package struct Outbox: ~Copyable {
         plannedSlots.deallocate()
         plannedDestinations.deallocate()
         sealing.deallocate()
+        answerPaths.deallocate()
         queues.deallocate()
         listed.deallocate()
     }
 
     var isFull: Bool { freeCount == 0 }
+
+    /// Where a transport's datagrams queue; one more: its RTCP, if that has a socket of its own.
+    @inline(__always) static func destination(ofTransport place: Int) -> Int { place &* 2 &+ 2 }
+    /// The inverse of that; -1: none.
+    @inline(__always) static func transport(ofDestination destination: Int) -> Int { destination / 2 &- 1 }
+
+    /// Queues an answer to where something came from. It is sealed already, or never will be.
+    mutating func answer(_ slot: Int, to path: WebRTCPath) {
+        slots[slot].encoding = -1
+        slots[slot].isVideo = false
+        slots[slot].isSealed = true
+        answerPaths[slot] = path
+        enqueue(slot, to: 0)
+    }
 
     /// Room for the queues of this many destinations. Called when transports are added, never per packet.
     mutating func reserve(destinations: Int) {
@@ -202,11 +222,31 @@ package struct Outbox: ~Copyable {
         }
     }
 
+    /// Plans the answers, each by itself.
+    mutating func planAnswers(segment: inout Int) {
+        var slot = queues[0].head
+        while slot >= 0 {
+            let size = Int(slots[Int(slot)].length)
+            segments[segment] = UnsafeRawBufferPointer(
+                start: UnsafeRawPointer(storage + Int(slot) * Self.slotSize), count: size)
+            plannedSlots[segment] = slot
+            let path = answerPaths[Int(slot)]
+            messages[messageCount] = OutboundMessage(
+                socket: path.socket, destination: path.address, firstSegment: segment, segmentCount: 1,
+                segmentSize: size)
+            plannedDestinations[messageCount] = 0
+            messageCount += 1
+            segment += 1
+            slot = slots[Int(slot)].next
+        }
+    }
+
     /// Marks the datagrams of a message; returns its destination.
     mutating func mark(message index: Int, _ outcome: SendOutcome) -> Int {
         let message = messages[index]
         let destination = Int(plannedDestinations[index])
-        if outcome == .blocked {
+        // An answer that cannot leave now is asked for again; it must not hold up others.
+        if outcome == .blocked, destination != 0 {
             if !queues[destination].isBlocked { blockedCount += 1 }
             queues[destination].isBlocked = true
         } else {
@@ -273,10 +313,10 @@ package struct Outbox: ~Copyable {
         return nil
     }
 
-    /// Frees waiting copies of a removed track, wherever they were to go.
-    mutating func drop(copiesOf track: Int) {
+    /// Frees waiting copies of a removed encoding, wherever they were to go.
+    mutating func drop(copiesOf encoding: Int) {
         for place in 0..<listedCount {
-            drop(from: Int(listed[place])) { $0.track == Int32(truncatingIfNeeded: track) }
+            drop(from: Int(listed[place])) { $0.encoding == Int32(truncatingIfNeeded: encoding) }
         }
     }
 }

@@ -23,9 +23,16 @@ package struct SequenceRewriter {
     package var hasStarted: Bool { count > 0 }
 
     /// From `sequence` on, numbers continue right after the highest given.
-    package mutating func start(at sequence: Int64) {
+    ///
+    /// - Parameter forgetting: what came before is another stream's, or would be written otherwise now: nothing of it has a
+    ///   number any more. Its numbers are used up all the same.
+    package mutating func start(at sequence: Int64, forgetting: Bool = false) {
         // Numbers of packets that are still missing stay theirs.
         if count > 0 { highestOut = max(highestOut, highestIn &- newestDelta) }
+        if forgetting {
+            count = 0
+            highestIn = -1
+        }
         open(first: sequence, delta: sequence &- (highestOut &+ 1))
         highestIn = max(highestIn, sequence &- 1)
     }

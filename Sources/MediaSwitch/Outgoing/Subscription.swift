@@ -8,6 +8,34 @@ struct Subscription {
     let transport: Int32
     let ssrc: UInt32
     let payloadType: UInt8
+    /// `Track.noPayloadType`: the primary encoding alone.
+    let redPayloadType: UInt8
+    /// The stream that repairs it (RFC 4588): 0, 0 and none, if there is none.
+    let rtxSSRC: UInt32
+    let rtxPayloadType: UInt8
+    /// The next number of that stream.
+    var nextRepair: Int64
+
+    // Layers
+    /// The encoding that it gets, or waits for.
+    var encoding: Int32
+    /// The encoding that it goes to with the next key frame of it; -1: it stays.
+    var target: Int32 = -1
+    var wish: LayerPreference
+    /// Its transport can carry it: it is in its encoding's list.
+    var isJoined = false
+    /// Packets before this one are none of its: it came to the encoding with this key frame.
+    var startsAt: Int64 = .min
+    /// Added to the picture ids of this layer, and to its TL0PICIDX, so that they go on from those of the last one.
+    var pictureShift: UInt16 = 0
+    var temporalLevelShift: UInt8 = 0
+    /// The last ones sent; -1: none.
+    var lastPicture: Int32 = -1
+    var lastTemporalLevel: Int32 = -1
+    /// Of the encoding that it came from, until it starts in the new one: where a capture time lay on its timeline.
+    var leftClock: EncodingClock?
+    /// When the encoding that it came from was last heard; `nil`: it did not come from any.
+    var leftAt: MediaTime?
     /// Added to timestamps of the track's line.
     var timestampOffset: UInt32
     /// What the subscriber may ask for.
@@ -49,9 +77,16 @@ struct Subscription {
         var time = MediaTime.zero
     }
 
-    init(_ spec: SubscriptionSpec, track: Int, transport: Int, isVideo: Bool, now: MediaTime) {
+    init(_ spec: SubscriptionSpec, track: Int, encoding: Int, transport: Int, isVideo: Bool, now: MediaTime) {
         id = spec.id
         self.track = Int32(track)
+        self.encoding = Int32(encoding)
+        wish = spec.layer
+        redPayloadType = spec.redPayloadType.map { $0 & 0x7F } ?? Track.noPayloadType
+        rtxSSRC = spec.rtx?.ssrc ?? 0
+        rtxPayloadType = (spec.rtx?.payloadType ?? 0) & 0x7F
+        // Another SSRC, hence numbers of its own.
+        nextRepair = Int64(spec.firstSequence & 0x7FFF)
         self.transport = Int32(transport)
         ssrc = spec.ssrc
         payloadType = spec.payloadType & 0x7F
@@ -71,22 +106,69 @@ struct Subscription {
     /// Goes on where an earlier stream under the same SSRC ended; its timestamps continue with the first packet.
     mutating func resume(_ earlier: RetiredStream) {
         rewriter = SequenceRewriter(first: earlier.highestOut &+ 1)
+        nextRepair = earlier.nextRepair
         resumed = earlier
     }
 
     /// From this packet of the line on, copies are sent.
-    mutating func start(at sequence: Int64, timestamp: UInt32, clockRate: UInt32, now: MediaTime) {
-        rewriter.start(at: sequence)
+    mutating func start(
+        at sequence: Int64, timestamp: UInt32, clockRate: UInt32, clock: EncodingClock?, now: MediaTime
+    ) {
+        rewriter.start(at: sequence, forgetting: leftAt != nil)
         awaitsKeyFrame = false
+        startsAt = .min
+        if let leftAt {
+            // The time between two captures, where sender reports tell it; else that between their arrivals.
+            var elapsed = (now - leftAt).ticks(at: clockRate)
+            if let leftClock, let clock {
+                let exact =
+                    clock.ticks(of: timestamp, at: clockRate)
+                    &- leftClock.ticks(of: lastTimestamp &- timestampOffset, at: clockRate)
+                if abs(exact &- elapsed) < Int64(clockRate) &* 2 { elapsed = exact }
+            }
+            timestampOffset = lastTimestamp &+ UInt32(truncatingIfNeeded: max(elapsed, 1)) &- timestamp
+        }
+        leftAt = nil
+        leftClock = nil
         guard let earlier = resumed else { return }
         let elapsed = UInt32(truncatingIfNeeded: max((now - earlier.time).ticks(at: clockRate), 1))
         timestampOffset = earlier.timestamp &+ elapsed &- timestamp
         resumed = nil
     }
 
+    /// Late packets carry earlier numbers.
+    mutating func noteSent(picture: UInt16, mask: UInt16) {
+        let isNewer = lastPicture < 0 || (picture &- UInt16(truncatingIfNeeded: lastPicture)) & mask <= mask / 2
+        if isNewer { lastPicture = Int32(picture) }
+    }
+
+    mutating func noteSent(temporalLevel: UInt8) {
+        let isNewer = lastTemporalLevel < 0 || temporalLevel &- UInt8(truncatingIfNeeded: lastTemporalLevel) < 0x80
+        if isNewer { lastTemporalLevel = Int32(temporalLevel) }
+    }
+
     mutating func noteSent(report ntp: NTPTime, now: MediaTime) {
         sentReports[1] = sentReports[0]
         sentReports[0] = SentReport(ntp: ntp.compact, time: now)
+    }
+}
+
+/// Where a capture time lies on an encoding's timeline, by its last sender report: all layers of a track share the capture clock.
+struct EncodingClock {
+    var ntp: NTPTime
+    var timestamp: UInt32
+
+    init?(_ reception: borrowing Reception) {
+        guard let ntp = reception.senderReportNTP else { return nil }
+        self.ntp = ntp
+        timestamp = reception.senderReportTimestamp &+ reception.timestampOffset
+    }
+
+    /// The capture time of a timestamp on the encoding's line, in ticks since 1900, modulo 2^64.
+    func ticks(of timestamp: UInt32, at clockRate: UInt32) -> Int64 {
+        let seconds = Int64(ntp.bits >> 32) &* Int64(clockRate)
+        let fraction = Int64((ntp.bits & 0xFFFF_FFFF) &* UInt64(clockRate) >> 32)
+        return seconds &+ fraction &+ Int64(Int32(truncatingIfNeeded: timestamp &- self.timestamp))
     }
 }
 

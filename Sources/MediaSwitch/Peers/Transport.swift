@@ -2,10 +2,12 @@ import MediaContract
 import MediaTransport
 import MediaWire
 
-/// An SSRC that came in authentically, and the track it belongs to.
+/// An SSRC that came in authentically, and the encoding it belongs to.
 struct SSRCBinding {
     var ssrc: UInt32
-    var track: Int32
+    var encoding: Int32
+    /// Its packets repair those of the encoding (RFC 4588).
+    var isRepair = false
 }
 
 /// Where a stream under an SSRC ended.
@@ -13,21 +15,30 @@ struct RetiredStream {
     var highestOut: Int64
     var timestamp: UInt32
     var time: MediaTime
+    /// The next number of the stream that repaired it.
+    var nextRepair: Int64
 }
 
 /// One peer's secured path: keys, addresses, what is bound to it, what passed through it.
 struct Transport: ~Copyable {
-    /// How many SSRCs one transport may bring in.
-    static var bindingLimit: Int { 16 }
+    /// How many SSRCs a plain leg may bring in.
+    static var plainBindingLimit: Int { 16 }
+    /// How many a WebRTC transport may, over its life: no place in its opener is ever given back.
+    static var webRTCBindingLimit: Int { 128 }
 
     let id: TransportID
     let peer: Int
-    let socket: SocketID
+    /// Of a WebRTC transport: that of the path that is in use.
+    var socket: SocketID
     let rtcpSocket: SocketID
     let isMuxed: Bool
+    /// Where its ICE and DTLS are; -1: a plain leg.
+    let connection: Int
+    /// Its keys are there.
+    private(set) var isReady: Bool
     var opener: SRTPOpener
     var sealer: SRTPSealer
-    let tagLength: Int32
+    private(set) var tagLength: Int32
     let localSSRC: UInt32
     let cname: [UInt8]
     let silenceLimit: MediaDuration?
@@ -43,6 +54,7 @@ struct Transport: ~Copyable {
 
     /// Raw storage: read for each packet, and a subscript of an inline array copies the array.
     private let bindings: UnsafeMutablePointer<SSRCBinding>
+    let bindingLimit: Int
     private(set) var bindingCount = 0
 
     var tracks = IndexList()
@@ -80,6 +92,8 @@ struct Transport: ~Copyable {
         socket = spec.socket
         rtcpSocket = spec.rtcpSocket
         isMuxed = spec.socket == spec.rtcpSocket
+        connection = -1
+        isReady = true
         self.opener = opener
         self.sealer = sealer
         tagLength = Int32(spec.outbound.profile.tagLength)
@@ -102,31 +116,86 @@ struct Transport: ~Copyable {
             hasRTCPRemote = true
         }
         lastHeard = now
-        bindings = .allocate(capacity: Self.bindingLimit)
-        bindings.initialize(repeating: SSRCBinding(ssrc: 0, track: -1), count: Self.bindingLimit)
+        bindingLimit = Self.plainBindingLimit
+        bindings = Self.makeBindings(bindingLimit)
+    }
+
+    /// One that ICE and DTLS will bring up: `connection` is the place of them.
+    init(_ spec: WebRTCTransportSpec, peer: Int, connection: Int, now: MediaTime) {
+        id = spec.id
+        self.peer = peer
+        socket = .sharedIPv4
+        rtcpSocket = .sharedIPv4
+        isMuxed = true
+        self.connection = connection
+        isReady = false
+        opener = SRTPOpener()
+        sealer = SRTPSealer()
+        tagLength = 0
+        localSSRC = spec.localSSRC
+        cname = Array(spec.cname.utf8.prefix(255))
+        silenceLimit = spec.silenceLimit
+        reducedSizeRTCP = true
+        isLatching = false
+        remote = .unspecified
+        rtcpRemote = .unspecified
+        hasRemote = false
+        hasRTCPRemote = false
+        lastHeard = now
+        bindingLimit = Self.webRTCBindingLimit
+        bindings = Self.makeBindings(bindingLimit)
     }
 
     deinit { bindings.deallocate() }
 
+    private static func makeBindings(_ count: Int) -> UnsafeMutablePointer<SSRCBinding> {
+        let bindings = UnsafeMutablePointer<SSRCBinding>.allocate(capacity: count)
+        bindings.initialize(repeating: SSRCBinding(ssrc: 0, encoding: -1), count: count)
+        return bindings
+    }
+
+    var isWebRTC: Bool { connection >= 0 }
+
+    /// DTLS has agreed on keys. False: they cannot be used.
+    mutating func begin(inbound: SRTPMasterKey, outbound: SRTPMasterKey) -> Bool {
+        guard !isReady, let newOpener = SRTPOpener(key: inbound, maximumSSRCs: Self.webRTCBindingLimit),
+            let newSealer = SRTPSealer(key: outbound)
+        else { return false }
+        opener = newOpener
+        sealer = newSealer
+        tagLength = Int32(outbound.profile.tagLength)
+        isReady = true
+        return true
+    }
+
+    /// Where media goes to, and comes from.
+    mutating func use(_ path: WebRTCPath) {
+        socket = path.socket
+        remote = path.address
+        rtcpRemote = path.address
+        hasRemote = true
+        hasRTCPRemote = true
+    }
+
     // MARK: SSRCs
 
-    @inline(__always) func track(of ssrc: UInt32) -> Int? {
-        for place in 0..<bindingCount where bindings[place].ssrc == ssrc { return Int(bindings[place].track) }
+    @inline(__always) func binding(of ssrc: UInt32) -> SSRCBinding? {
+        for place in 0..<bindingCount where bindings[place].ssrc == ssrc { return bindings[place] }
         return nil
     }
 
-    var canBind: Bool { bindingCount < Self.bindingLimit }
+    var canBind: Bool { bindingCount < bindingLimit }
 
     /// The first binding of an SSRC stays.
-    mutating func bind(_ ssrc: UInt32, to track: Int) {
-        guard canBind, self.track(of: ssrc) == nil else { return }
-        bindings[bindingCount] = SSRCBinding(ssrc: ssrc, track: Int32(track))
+    mutating func bind(_ ssrc: UInt32, to encoding: Int, isRepair: Bool = false) {
+        guard canBind, binding(of: ssrc) == nil else { return }
+        bindings[bindingCount] = SSRCBinding(ssrc: ssrc, encoding: Int32(encoding), isRepair: isRepair)
         bindingCount += 1
     }
 
-    mutating func unbind(track: Int) {
+    mutating func unbind(encoding: Int) {
         var kept = 0
-        for place in 0..<bindingCount where bindings[place].track != Int32(track) {
+        for place in 0..<bindingCount where bindings[place].encoding != Int32(encoding) {
             bindings[kept] = bindings[place]
             kept += 1
         }
@@ -139,7 +208,8 @@ struct Transport: ~Copyable {
             retired[subscription.ssrc] = earlier
         } else if subscription.rewriter.hasStarted {
             retired[subscription.ssrc] = RetiredStream(
-                highestOut: subscription.rewriter.highestOut, timestamp: subscription.lastTimestamp, time: now)
+                highestOut: subscription.rewriter.highestOut, timestamp: subscription.lastTimestamp, time: now,
+                nextRepair: subscription.nextRepair)
         }
     }
 
@@ -161,6 +231,8 @@ struct Transport: ~Copyable {
         lastHeard = now
         isSilent = false
         isGone = false
+        // Only an authenticated check moves a WebRTC transport, and its keys say that it is connected.
+        if isWebRTC { return false }
         if isRTCPSocket {
             if isLatching ? !hasRTCPRemote : source.isSameHost(as: rtcpRemote) {
                 rtcpRemote = source

@@ -21,6 +21,9 @@ struct Slab<Element: ~Copyable>: ~Copyable {
         base.deallocate()
     }
 
+    /// Where the next `insert` will put its element.
+    var nextPlace: Int { free.last.map { Int($0) } ?? capacity }
+
     mutating func insert(_ element: consuming Element) -> Int {
         if free.isEmpty { grow() }
         let index = Int(free.removeLast())

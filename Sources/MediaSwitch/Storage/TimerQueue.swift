@@ -3,7 +3,7 @@ import MediaWire
 /// What a timer of the switchboard belongs to.
 enum TimerOwner: UInt8 {
     case transport
-    case track
+    case encoding
 }
 
 /// All deadlines of the switchboard in one heap. An owner keeps the time it is armed for; an entry whose time no longer is

@@ -30,7 +30,10 @@ package struct SRTPOpener: ~Copyable, @unchecked Sendable {
     }
 
     // Owned by this struct alone, so it may move to another thread with it.
-    private let opener: OpaquePointer
+    private let opener: OpaquePointer?
+
+    /// Opens nothing: what stands there until keys are agreed.
+    package init() { opener = nil }
 
     /// - Parameter maximumSSRCs: how many senders may use the key, RTP and RTCP together, 1...4096. Packets of a further one are
     ///   dropped before any cryptography; a place is taken by authentic packets only, and for good, since forgetting
@@ -43,11 +46,12 @@ package struct SRTPOpener: ~Copyable, @unchecked Sendable {
         self.opener = opener
     }
 
-    deinit { parlor_srtp_opener_destroy(opener) }
+    deinit { if let opener { parlor_srtp_opener_destroy(opener) } }
 
     /// What opens, for logs.
     package var backendName: String {
-        String(cString: parlor_srtp_backend_name(parlor_srtp_opener_backend(opener)))
+        guard let opener else { return "none" }
+        return String(cString: parlor_srtp_backend_name(parlor_srtp_opener_backend(opener)))
     }
 
     /// Opens an RTP packet in place.
@@ -60,6 +64,7 @@ package struct SRTPOpener: ~Copyable, @unchecked Sendable {
         _ packet: UnsafeMutableRawBufferPointer, ssrc: UInt32, sequenceNumber: UInt16, headerLength: Int
     ) -> SRTPOpened {
         guard let base = packet.baseAddress, headerLength >= 0 else { return .failed(.tooShort) }
+        guard let opener else { return .failed(.noKeysYet) }
         return outcome(
             parlor_srtp_opener_open_rtp(opener, base, packet.count, headerLength, ssrc, sequenceNumber))
     }
@@ -67,6 +72,7 @@ package struct SRTPOpener: ~Copyable, @unchecked Sendable {
     /// Opens an RTCP packet in place; `packet` is the whole datagram with index and tag.
     package mutating func openRTCP(_ packet: UnsafeMutableRawBufferPointer) -> SRTPOpened {
         guard let base = packet.baseAddress else { return .failed(.tooShort) }
+        guard let opener else { return .failed(.noKeysYet) }
         return outcome(parlor_srtp_opener_open_rtcp(opener, base, packet.count))
     }
 

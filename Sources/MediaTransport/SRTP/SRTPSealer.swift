@@ -8,8 +8,11 @@ package import MediaWire
 /// different bytes (RFC 3711, section 9.1); sealing the same bytes again under the same index gives the same packet.
 package struct SRTPSealer: ~Copyable, @unchecked Sendable {
     // Owned by this struct alone. A stable address: batches point to it.
-    let sealer: OpaquePointer
+    let sealer: OpaquePointer?
     private var nextRTCPIndex: UInt32 = 0
+
+    /// Seals nothing: what stands there until keys are agreed.
+    package init() { sealer = nil }
 
     /// `nil`: out of memory.
     package init?(key: SRTPMasterKey) {
@@ -17,7 +20,7 @@ package struct SRTPSealer: ~Copyable, @unchecked Sendable {
         self.sealer = sealer
     }
 
-    deinit { parlor_srtp_sealer_destroy(sealer) }
+    deinit { if let sealer { parlor_srtp_sealer_destroy(sealer) } }
 
     /// Seals an RTCP packet in place under the next index: counted from 0 for the key as a whole, which keeps it unique
     /// for each SSRC (RFC 3711, section 3.4).
@@ -27,7 +30,7 @@ package struct SRTPSealer: ~Copyable, @unchecked Sendable {
     ///   - length: of the packet, in bytes, at least 8.
     /// - Returns: the sealed length; `nil` when the buffer is too small, the packet too short, or all 2^31 indices are used up.
     package mutating func sealRTCP(_ buffer: UnsafeMutableRawBufferPointer, length: Int) -> Int? {
-        guard let base = buffer.baseAddress, length >= 0, nextRTCPIndex <= 0x7FFF_FFFF else { return nil }
+        guard let sealer, let base = buffer.baseAddress, length >= 0, nextRTCPIndex <= 0x7FFF_FFFF else { return nil }
         let sealed = parlor_srtp_sealer_seal_rtcp(sealer, base, length, buffer.count, nextRTCPIndex)
         guard sealed >= 0 else { return nil }
         nextRTCPIndex &+= 1

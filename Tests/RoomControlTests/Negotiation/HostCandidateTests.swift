@@ -29,6 +29,40 @@ import Testing
         #expect(HostCandidates.candidates(policy: .forceTCP, announced: [Self.first], port: 7882).isEmpty)
     }
 
+    /// RFC 6544, section 4.2, with the type preference that browsers have: 90 * 2^24 + (4 * 2^13 + 8191) * 2^8 + 255.
+    @Test func tcpStandsBehindUDP() {
+        func candidates(_ policy: CandidatePolicy, tcp: Bool = true) -> [ICECandidate] {
+            HostCandidates.candidates(
+                policy: policy, announced: [Self.first, Self.second, Self.first], port: 7882, tcp: tcp)
+        }
+        let tcp = [
+            ICECandidate(
+                foundation: "tcp1", priority: 1_520_435_199, ip: "198.51.100.1", protocol: "tcp", port: 7882,
+                tcpType: "passive"),
+            ICECandidate(
+                foundation: "tcp2", priority: 1_520_434_943, ip: "2001:db8::10", protocol: "tcp", port: 7882,
+                tcpType: "passive"),
+        ]
+        let udp = candidates(.forceUDP)
+        #expect(udp.map(\.protocol) == ["udp", "udp"] && udp == candidates(.preferUDP, tcp: false))
+        #expect(candidates(.forceTCP) == tcp)
+        #expect(candidates(.preferUDP) == udp + tcp)
+        #expect(candidates(.forceTCP, tcp: false).isEmpty)
+        let all = candidates(.preferUDP)
+        #expect(Set(all.map(\.foundation)).count == all.count)
+        #expect(zip(all, all.dropFirst()).allSatisfy { $0.priority > $1.priority })
+        #expect(HostCandidates.candidates(policy: .preferUDP, announced: [Self.first], port: 0, tcp: true).isEmpty)
+    }
+
+    /// The settings of a node say the same for each of its workers.
+    @Test func workersHaveTheirPorts() {
+        var settings = ConnectionSettings(announced: [Self.first], firstPort: 7882)
+        #expect(settings.candidates(policy: .preferUDP, worker: 2).map(\.port) == [7884])
+        settings.tcp = true
+        let both = settings.candidates(policy: .preferUDP, worker: 2)
+        #expect(both.map(\.protocol) == ["udp", "tcp"] && both.allSatisfy { $0.port == 7884 })
+    }
+
     @Test func whatCannotBeReachedIsLeftOut() {
         let mapped = TransportAddress(high: 0, low: 0xFFFF_C633_6401, port: 1, isIPv4: false)
         let multicast = TransportAddress(ipv4: 0xE000_0001, port: 0)
