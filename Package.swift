@@ -155,7 +155,7 @@ let package = Package(
             swiftSettings: language),
         .testTarget(
             name: "MediaEngineTests",
-            dependencies: ["MediaEngine", "MediaContract", "MediaWire", "MediaTransport", "CNet"],
+            dependencies: ["MediaEngine", "MediaSwitch", "MediaContract", "MediaWire", "MediaTransport", "CNet"],
             swiftSettings: language),
         .target(
             name: "RoomTestKit", dependencies: ["RoomControl", "RoomProtocol", "MediaContract", "MediaWire"],
