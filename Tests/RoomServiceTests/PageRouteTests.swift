@@ -1,6 +1,7 @@
 import Foundation
 import RoomControl
 import RoomService
+import RoomTestKit
 import Testing
 import WebTransport
 
