@@ -33,8 +33,8 @@ struct ServiceFixture: Sendable {
     init(
         ports: ClosedRange<UInt16> = 8000...8499, plainLegs: Bool = true, workers: Int = 1,
         operatorKey: String? = "devkey", server: HTTPServerCounters? = nil, appsPerKey: Int = 1000,
-        callbacks: WebhookAllowList = .everything, connections: ConnectionSettings? = nil,
-        iceServers: [ICEServer] = [], limits: RoomLimits = RoomLimits(),
+        callbacks: WebhookAllowList = .everything, openApp: String? = "demo", publicURL: String? = nil,
+        connections: ConnectionSettings? = nil, iceServers: [ICEServer] = [], limits: RoomLimits = RoomLimits(),
         stored: (apps: AppDirectory, rooms: SavedRooms, bans: BanTable)? = nil,
         change: (inout AppSettings) -> Void = { _ in }
     ) {
@@ -66,6 +66,8 @@ struct ServiceFixture: Sendable {
         nodeSettings.operatorKey = operatorKey
         nodeSettings.callbacks = callbacks
         nodeSettings.iceServers = iceServers
+        nodeSettings.openApp = openApp
+        nodeSettings.publicURL = publicURL
         nodeSettings.serverCounters = { server }
         services = NodeServices(
             apps: apps, directory: directory, savedRooms: saved, environment: environment, settings: nodeSettings,
