@@ -15,16 +15,14 @@ extension Switchboard {
         _ header: RTPHeader, _ packet: RawSpan, transport place: Int, _ binding: SSRCBinding?, now: MediaTime
     ) {
         let connection = connections[transports[place].pointee.connection]
-        guard connection.pointee.hasTransportFeedback, header.extensionLength > 0,
-            transports[place].pointee.tracks.count > 0
+        guard connection.pointee.arrivals.isOn, header.extensionLength > 0, transports[place].pointee.tracks.count > 0
         else { return }
         let kinds =
             binding.map { encodings[Int($0.encoding)].pointee.extensionKinds }
             ?? tracks[transports[place].pointee.tracks[0]].pointee.extensionKinds
         var reader = HeaderExtensionReader(header)
         while let element = reader.next(packet) {
-            guard kinds[Int(element.id)] == HeaderExtensionKind.transportWideCC.rawValue &+ 1, element.length == 2
-            else {
+            guard kinds[Int(element.id)] == HeaderExtensionKind.transportWideCC.rawValue &+ 1, element.length == 2 else {
                 continue
             }
             let high = UInt16(packet.unsafeLoad(fromByteOffset: element.offset, as: UInt8.self))
@@ -69,7 +67,7 @@ extension Switchboard {
     mutating func estimate(transport place: Int, now: MediaTime) {
         let transport = transports[place]
         let connection = connections[transport.pointee.connection]
-        guard transport.pointee.isReady, !connection.pointee.hasTransportFeedback else { return }
+        guard transport.pointee.isReady, !connection.pointee.arrivals.isOn else { return }
         let elapsed = now - connection.pointee.estimatedAt
         let bytes = transport.pointee.bytesIn &- connection.pointee.bytesAtEstimate
         connection.pointee.estimatedAt = now

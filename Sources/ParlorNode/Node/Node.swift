@@ -120,6 +120,8 @@ package final class Node: Sendable {
             isTrustedProxy: { client in proxies.contains { $0.contains(client) } })
         settings.publicURL = configuration.http.publicURL
         settings.operatorKey = configuration.operatorKey
+        settings.openApp =
+            configuration.apps.contains(.development) ? NodeConfiguration.App.development.id : nil
         settings.connections = configuration.limits.connections
         settings.callbacks = configuration.webhooks.allow
         // The server's tasks keep the services; the services must not keep the server.
