@@ -37,8 +37,8 @@ private enum StandardScript {
             let ended = try await RunningProcess.run(
                 [
                     python, folder.appending(path: name).path, "--url", node.url, "--media-port", "\(node.mediaPort)",
-                    "--pid", "\(node.pid)", "--parlor", Programs.parlor,
-                ] + words, environment: node.environment.merging(["PYTHONDONTWRITEBYTECODE": "1"]) { $1 },
+                    "--pid", "\(node.pid)",
+                ] + words, environment: Programs.environment.merging(["PYTHONDONTWRITEBYTECODE": "1"]) { $1 },
                 in: node.scratch, within: .seconds(150))
             print(ended.output, terminator: "")
             let lines = ended.output.split(separator: "\n")

@@ -1,6 +1,8 @@
 """aiortc as WHIP publisher and WHEP player, with pictures that carry a number and a tone. What is decoded is verified."""
 import asyncio
 import fractions
+import os
+import sys
 import time
 
 import aioice.ice
@@ -274,8 +276,28 @@ async def two_rooms(node):
             return "; ".join(f"{user} {player.seen.verify(user)}" for player, user in pairs)
 
 
-main({
-    "codecs": [vp8_and_opus, h264_and_opus, players_with_one_codec_each],
-    "changes": [late_publisher_and_another_codec, published_over_itself, requests_of_a_leg, closed_without_a_word],
-    "rooms": [two_rooms],
-})
+# Others
+
+async def beside_webrtcbin(node):
+    """Each plays what the other publishes: H.264 of GStreamer's here, VP8 of ours there."""
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "gstreamer_clients.py")
+    other = await asyncio.create_subprocess_exec(
+        "/usr/bin/python3", script, *sys.argv[1:-1], "beside", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE)
+    try:
+        async with Publisher(node, "gst-in", "cy"), Player(node, "gst-out", "dan") as player:
+            await player.plays("ann")
+            word = player.seen.verify("ann")
+            output, _ = await asyncio.wait_for(other.communicate(b""), 30)
+            need(other.returncode == 0, output.decode())
+        return f"{word}; {output.decode().strip()}"
+    finally:
+        if other.returncode is None:
+            other.kill()
+
+
+if __name__ == "__main__":
+    main({
+        "codecs": [vp8_and_opus, h264_and_opus, players_with_one_codec_each],
+        "changes": [late_publisher_and_another_codec, published_over_itself, requests_of_a_leg, closed_without_a_word],
+        "rooms": [two_rooms, beside_webrtcbin],
+    })

@@ -1,6 +1,7 @@
 """GStreamer's webrtcbin as WHIP publisher and WHEP player. What is decoded is verified: pictures that carry a number, and a
 tone; and the patterns of videotestsrc and audiotestsrc. Runs in the Python that has GStreamer's bindings."""
 import asyncio
+import sys
 import time
 
 import gi
@@ -265,4 +266,16 @@ async def late_publisher(node):
     return "; ".join(words)
 
 
-main({"publish": [vp8_and_opus, h264_and_opus], "play": [test_sources, late_publisher]})
+async def beside_others(node):
+    """Publishes, and plays what a client of another kind publishes, until that client has seen enough and ends the input."""
+    async with Publisher(node, "gst-out", "ann", "H264"), Player(node, "gst-in", "bob") as player:
+        await player.plays("cy")
+        await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+        return player.seen.verify("cy")
+
+
+main({
+    "publish": [vp8_and_opus, h264_and_opus], "play": [test_sources, late_publisher],
+    # For the scripts of other clients.
+    "beside": [beside_others],
+})

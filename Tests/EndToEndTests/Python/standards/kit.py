@@ -3,12 +3,14 @@ that tell who made them. Only the standard library."""
 import argparse
 import array
 import asyncio
+import base64
+import hashlib
+import hmac
 import http.client
 import json
 import math
 import os
 import re
-import subprocess
 import sys
 import time
 import traceback
@@ -161,11 +163,13 @@ class Node:
         self.url = options.url
         self.media_port = options.media_port
         self.pid = options.pid
-        self.parlor = options.parlor
 
     def token(self, room, user):
-        words = [self.parlor, "token", "--room", room, "--user", user]
-        return subprocess.run(words, capture_output=True, text=True, check=True, timeout=20).stdout.strip()
+        """A room token, made as docs/server-api.md says, with the development keys."""
+        claims = {"appId": "demo", "roomName": room, "userId": user, "expireAt": int(time.time()) + 600, "permission": "user"}
+        body = base64.urlsafe_b64encode(json.dumps(claims).encode())
+        mac = base64.urlsafe_b64encode(hmac.new(b"devsecret", body, hashlib.sha1).digest())
+        return f"devkey:{mac.decode()}:{body.decode()}"
 
     def send(self, method, path, headers=None, body=None):
         """(status, headers, text)"""
@@ -255,7 +259,7 @@ async def until(sentence, condition, within=25.0):
 
 def arguments(groups):
     parser = argparse.ArgumentParser()
-    for name, kind in [("--url", str), ("--media-port", int), ("--pid", int), ("--parlor", str)]:
+    for name, kind in [("--url", str), ("--media-port", int), ("--pid", int)]:
         parser.add_argument(name, type=kind, required=True)
     parser.add_argument("groups", nargs="+", choices=list(groups))
     return parser.parse_args()
