@@ -109,6 +109,10 @@ extension Switchboard {
             drops.count(.wrongSource)
             return
         }
+        guard !connection.pointee.isReplay(request.transactionID, by: path) else {
+            drops.count(.replayed)
+            return
+        }
         transport.pointee.lastHeard = now
         transport.pointee.isSilent = false
         take(
