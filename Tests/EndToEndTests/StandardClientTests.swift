@@ -20,7 +20,7 @@ extension EndToEnd {
     /// Somebody who knows where a node is, and somebody who has read a call's packets on their way, do their worst
     /// while calls come up and go on. See Python/standards/adversary.py.
     @Suite struct AdversaryTests {
-        @Test(arguments: ["outsider", "reader", "streams", "storm"])
+        @Test(arguments: ["outsider", "reader", "replays", "streams", "storm"])
         func adversary(_ group: String) async throws {
             try await StandardScript.run("adversary.py", [group], python: PythonPackage.aiortc.interpreter())
         }

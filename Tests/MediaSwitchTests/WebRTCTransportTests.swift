@@ -111,6 +111,37 @@ struct WebRTCTransportTests {
         #expect(scene.network.snapshot().transports.first?.remote == browser.address)
     }
 
+    @Test("checks that were read on their way and sent again from elsewhere change nothing", arguments: UInt64(1)...10)
+    func replayedChecks(_ seed: UInt64) {
+        let scene = BrowserScene(seed: seed)
+        let browser = scene.browser(room: 1, nodeRole: .server)
+        let stranger = scene.address()
+        var answered = 0
+        scene.network.tap = { _, _, destination, _ in answered += destination == stranger ? 1 : 0 }
+        browser.connect(scene.network)
+        let first = scene.network.switchboard.dropCount(.replayed)
+        for number in 0..<40 {
+            let check = browser.makeCheck(nominates: true, credentials: browser.credentials)
+            // The browser's own comes first, and once more, as a retransmission does.
+            for source in [browser.address, browser.address, stranger, stranger] {
+                scene.network.inject([(.sharedIPv4, source, check)])
+            }
+            #expect(scene.network.switchboard.dropCount(.replayed) == first + UInt64(2 * number + 2), "seed \(seed)")
+            #expect(scene.network.snapshot().transports.first?.remote == browser.address)
+        }
+        // Not heard from there, either: no ClientHello of the stranger's is looked at.
+        let strange = scene.network.switchboard.dropCount(.unverifiedSource)
+        scene.network.inject([(.sharedIPv4, stranger, [22, 254, 255] + [UInt8](repeating: 0, count: 60))])
+        #expect(scene.network.switchboard.dropCount(.unverifiedSource) == strange + 1)
+        #expect(answered == 0)
+        // A peer that moves makes checks of its own.
+        let moved = scene.address()
+        scene.network.inject([
+            (.sharedIPv4, moved, browser.makeCheck(nominates: true, credentials: browser.credentials))
+        ])
+        #expect(scene.network.snapshot().transports.first?.remote == moved)
+    }
+
     @Test("media flows between browsers, under the subscriber's numbers")
     func media() throws {
         let scene = BrowserScene(seed: 4)

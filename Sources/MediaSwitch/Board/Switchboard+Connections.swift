@@ -109,6 +109,10 @@ extension Switchboard {
             drops.count(.wrongSource)
             return
         }
+        guard !connection.pointee.isReplay(request.transactionID, by: path) else {
+            drops.count(.replayed)
+            return
+        }
         // Checks come every few seconds; where one comes at last, or from elsewhere, pictures were lost in between.
         let wasAway = now - transport.pointee.lastHeard > Self.takeoverSilence
         transport.pointee.lastHeard = now
