@@ -35,9 +35,12 @@ package enum ClientCapabilities {
             throw NegotiationError(
                 .codecMissing, line: video.line, reason: missing(videoCodec, among: video.codecs.keys))
         }
+        // The descriptor says which frame needs which, by numbers of one encoder: only for AV1 is it the way to know.
         let streams = [
             stream(opus, .opus, extensions: audio.extensions),
-            stream(picture, videoCodec, extensions: video.extensions),
+            stream(
+                picture, videoCodec,
+                extensions: video.extensions.filter { videoCodec == .av1 || $0.kind != .dependencyDescriptor }),
         ]
         try checkShared(streams, line: video.line)
 
@@ -50,7 +53,8 @@ package enum ClientCapabilities {
         }
         return ClientMediaProfile(
             rtpCapabilities: RTPCapabilities(
-                codecs: [opus.capability(.opus), picture.capability(videoCodec)],
+                codecs: [opus.capability(.opus), picture.capability(videoCodec)]
+                    + [opus.redCapability].compactMap { $0 },
                 headerExtensions: streams.flatMap { stream in
                     stream.extensions.map {
                         RTPCapabilities.HeaderExtension(
@@ -65,7 +69,7 @@ package enum ClientCapabilities {
     ) -> ClientMediaProfile.Stream {
         ClientMediaProfile.Stream(
             codec: codec, payloadType: offered.payloadType, rtxPayloadType: offered.rtxPayloadType,
-            extensions: extensions, feedback: offered.feedback)
+            redPayloadType: offered.redPayloadType, extensions: extensions, feedback: offered.feedback)
     }
 
     private static func missing(_ codec: Codec, among others: some Sequence<Codec>) -> String {
@@ -85,7 +89,7 @@ package enum ClientCapabilities {
         var types: Set<UInt8> = []
         var uses: [UInt8: HeaderExtensionKind] = [:]
         for stream in streams {
-            for type in [stream.payloadType, stream.rtxPayloadType].compactMap({ $0 })
+            for type in [stream.payloadType, stream.rtxPayloadType, stream.redPayloadType].compactMap({ $0 })
             where !types.insert(type).inserted {
                 throw NegotiationError(
                     .malformed, line: line, reason: "payload type \(type) means two codecs of one bundle")

@@ -1,3 +1,4 @@
+package import MediaContract
 package import MediaWire
 package import RoomProtocol
 
@@ -16,17 +17,35 @@ package struct ClientMediaProfile: Sendable {
         package var payloadType: UInt8
         /// Of the retransmission stream (RFC 4588); `nil`: the client knows none.
         package var rtxPayloadType: UInt8?
+        /// Of Opus with redundancy (RFC 2198); `nil`: the client does not have it.
+        package var redPayloadType: UInt8?
         /// Ids of 1 to 14, each URI once.
         package var extensions: [HeaderExtensionMapping]
         package var feedback: ClientFeedback
 
         /// The id of that extension; `nil`: it is not negotiated.
         package func id(of kind: HeaderExtensionKind) -> UInt8? { extensions.first { $0.kind == kind }?.id }
+
+        /// The feedback as the media plane knows it.
+        package var feedbackSet: FeedbackSet { feedback.set }
     }
 
     /// Opus, or any video codec that the client's offer holds, under the client's payload types. A codec that the client
     /// only receives counts, too. `nil`: the client does not have it.
     package func codec(for codec: Codec) -> RTPCapabilities.Codec? { codecs[codec] }
+
+    /// How the client receives the codec: one of the room's two, or any other that it has. `nil`: it does not have it.
+    package func stream(of codec: Codec) -> Stream? {
+        for stream in [audio, video] where stream.codec == codec { return stream }
+        guard let other = codecs[codec], let payloadType = UInt8(exactly: other.recvPayloadType) else { return nil }
+        var stream = codec.kind == .audio ? audio : video
+        stream.codec = codec
+        stream.payloadType = payloadType
+        stream.rtxPayloadType = other.recvRtxPayloadType.flatMap { UInt8(exactly: $0) }
+        stream.redPayloadType = nil
+        stream.feedback = ClientFeedback(ClientFeedback.known.filter { other.rtcpFeedback.contains($0.feedback) }.map(\.value))
+        return stream
+    }
 }
 
 /// Feedback that a client has for a stream: what it understands as sender, and sends as receiver.
@@ -57,6 +76,17 @@ package struct ClientFeedback: OptionSet, Hashable, Sendable {
     /// What Parlor uses with that kind of media.
     static func used(with kind: MediaKind) -> ClientFeedback {
         kind == .audio ? [.transportCC] : [.transportCC, .remb, .fir, .nack, .pli]
+    }
+
+    /// As the media plane knows it.
+    var set: FeedbackSet {
+        var result: FeedbackSet = []
+        if contains(.nack) { result.insert(.nack) }
+        if contains(.pli) { result.insert(.pli) }
+        if contains(.fir) { result.insert(.fir) }
+        if contains(.remb) { result.insert(.remb) }
+        if contains(.transportCC) { result.insert(.transportCC) }
+        return result
     }
 
     /// As rtpcaps carries it.

@@ -14,9 +14,18 @@ struct ClientSection {
     struct Offered {
         var payloadType: UInt8
         var rtxPayloadType: UInt8?
+        /// Of the codec with redundancy (RFC 2198).
+        var redPayloadType: UInt8?
         var parameters: [String: RTPCapabilities.Parameter]
         var feedback: ClientFeedback
         fileprivate var rank: Int
+
+        /// RED, as rtpcaps appends it behind the two codecs: the clients write its fmtp themselves.
+        var redCapability: RTPCapabilities.Codec? {
+            redPayloadType.map {
+                RTPCapabilities.Codec(name: "red", kind: .audio, clockRate: 48_000, channels: 2, payloadType: Int($0))
+            }
+        }
 
         func capability(_ codec: Codec) -> RTPCapabilities.Codec {
             RTPCapabilities.Codec(
@@ -87,6 +96,7 @@ struct ClientSection {
             else { continue }
             rtx[base] = type
         }
+        defer { readRedundancy(formats, maps, parameters) }
         for type in formats {
             guard let codec = maps[type]?.codec, codec.kind == kind else { continue }
             let own = parameters[String(type)]
@@ -96,6 +106,19 @@ struct ClientSection {
                 feedback: feedback[type, default: []].union(feedbackOfAll)
                     .intersection(ClientFeedback.used(with: kind)),
                 rank: fit.rank)
+        }
+    }
+
+    /// `a=rtpmap:63 red/48000/2` with `a=fmtp:63 111/111`: Opus in RED, if every block of it is the Opus that counts.
+    private mutating func readRedundancy(
+        _ formats: [UInt8], _ maps: [UInt8: RTPMap], _ parameters: [String: FormatParameters]
+    ) {
+        guard let opus = codecs[.opus]?.payloadType else { return }
+        codecs[.opus]?.redPayloadType = formats.first { type in
+            guard let map = maps[type], map.name.lowercased() == "red", map.clockRate == 48_000, map.channels == 2,
+                let blocks = parameters[String(type)]?.text.split(separator: "/", omittingEmptySubsequences: false)
+            else { return false }
+            return (2...32).contains(blocks.count) && blocks.allSatisfy { UInt8($0) == opus }
         }
     }
 
@@ -114,8 +137,12 @@ struct ClientSection {
     /// Extensions that rtpcaps names, by kind. What else the client offers stays off: the SDK strips the video orientation
     /// from its offers, and the node has no use for the others.
     private static func used(with kind: MediaKind) -> [HeaderExtensionKind] {
-        let both: [HeaderExtensionKind] = [.absoluteSendTime, .transportWideCC, .mid]
-        return both + (kind == .audio ? [.audioLevel] : [.transmissionOffset, .rid, .repairedRid])
+        let both: [HeaderExtensionKind] = [
+            .absoluteSendTime, .transportWideCC, .mid, .playoutDelay, .absoluteCaptureTime,
+        ]
+        return both
+            + (kind == .audio
+                ? [.audioLevel] : [.transmissionOffset, .rid, .repairedRid, .dependencyDescriptor])
     }
 
     private mutating func readExtensions(_ media: MediaDescription) throws(NegotiationError) {

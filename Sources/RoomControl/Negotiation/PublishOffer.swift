@@ -1,5 +1,5 @@
+package import MediaContract
 package import MediaWire
-package import RoomProtocol
 
 /// What a client's publish offer says about its transport and about the tracks that it publishes.
 package struct PublishOffer: Sendable {
@@ -9,23 +9,15 @@ package struct PublishOffer: Sendable {
 
     /// The client's end of the one transport that all sections share (RFC 9143).
     package struct RemoteTransport: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
-        /// SHA-256 of the certificate that the client will show in DTLS: 32 bytes (RFC 8122, section 5).
-        package var fingerprint: [UInt8]
+        /// Digests of the certificate that the client will show in DTLS (RFC 8122, section 5), at least one.
+        package var fingerprints: [DTLSFingerprint]
         package var iceUfrag: String
         /// A secret of client and node; an ICE-lite agent has no use for it.
         package var icePassword: String
 
-        /// The fingerprint as signalling writes it.
-        package var dtlsFingerprint: DTLSParameters.Fingerprint {
-            let pairs = fingerprint.map { byte in
-                (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
-            }
-            return DTLSParameters.Fingerprint(algorithm: "sha-256", value: pairs.joined(separator: ":"))
-        }
-
-        package var description: String { "\(iceUfrag), sha-256 \(dtlsFingerprint.value)" }
+        package var description: String { "\(iceUfrag), \(fingerprints.map(\.text).joined(separator: ", "))" }
         package var customMirror: Mirror {
-            Mirror(self, children: ["fingerprint": dtlsFingerprint.value, "iceUfrag": iceUfrag])
+            Mirror(self, children: ["fingerprints": fingerprints.map(\.text), "iceUfrag": iceUfrag])
         }
     }
 
@@ -41,6 +33,14 @@ package struct PublishOffer: Sendable {
         package var cname: String?
         /// The codecs of the section by payload type, as far as Parlor knows them.
         package var codecs: [UInt8: Codec]
+
+        /// Its RTP streams as the media plane knows them, from the smallest picture to the largest.
+        package var encodings: [EncodingSpec] {
+            switch streams {
+            case .ssrcs(let encodings): encodings.map { EncodingSpec(ssrcs: [$0.ssrc], rtxSSRC: $0.rtx) }
+            case .rids(let names): names.map { EncodingSpec(rid: $0) }
+            }
+        }
     }
 
     /// How the node knows the RTP streams of a track.

@@ -1,3 +1,4 @@
+import MediaContract
 import MediaWire
 package import RoomProtocol
 
@@ -122,24 +123,19 @@ package enum PublishOfferReader {
     private static func readTransport(
         _ session: SessionDescription
     ) throws(NegotiationError) -> PublishOffer.RemoteTransport {
-        var fingerprint: [UInt8]?
+        var fingerprints: [DTLSFingerprint] = []
         var ufrag: String?
         var password: String?
         for media in session.media where !media.isRejected {
             func malformed(_ reason: String) -> NegotiationError {
                 NegotiationError(.malformed, line: media.line, reason: reason)
             }
-            let all = media.fingerprints
-            let ours = all.filter { $0.hash == "sha-256" }
-            if !all.isEmpty, ours.isEmpty { throw malformed("the section has no a=fingerprint of sha-256") }
-            for print in ours {
-                guard print.bytes.count == 32 else {
-                    throw malformed("a fingerprint of sha-256 has 32 bytes, not \(print.bytes.count)")
-                }
-                guard fingerprint ?? print.bytes == print.bytes else {
+            let own = try ClientFingerprints.read(media)
+            if !own.isEmpty {
+                guard fingerprints.isEmpty || fingerprints == own else {
                     throw malformed("the sections have different fingerprints; all share one DTLS association")
                 }
-                fingerprint = print.bytes
+                fingerprints = own
             }
             if let value = media.iceUfrag {
                 guard ufrag ?? value == value else {
@@ -157,14 +153,14 @@ package enum PublishOfferReader {
             guard let setup = media.setup, setup != "actpass", setup != "passive" else { continue }
             throw malformed("a=setup is \(setup), and the node begins DTLS: actpass or passive is needed")
         }
-        guard let fingerprint else {
+        guard !fingerprints.isEmpty else {
             throw NegotiationError(.malformed, reason: "the offer has no a=fingerprint; one of sha-256 is needed")
         }
         guard let ufrag, let password else {
             throw NegotiationError(
                 .malformed, reason: "the offer has no \(ufrag == nil ? "a=ice-ufrag" : "a=ice-pwd") in any section")
         }
-        return PublishOffer.RemoteTransport(fingerprint: fingerprint, iceUfrag: ufrag, icePassword: password)
+        return PublishOffer.RemoteTransport(fingerprints: fingerprints, iceUfrag: ufrag, icePassword: password)
     }
 
     /// There is one transport, so the published sections are in one bundle (RFC 9143); one section alone needs none.

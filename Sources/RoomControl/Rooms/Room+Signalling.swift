@@ -80,6 +80,7 @@ extension Room {
         outlet.send(SignallingFrame.encode("auth-res", answer))
         // At once: only from the first ping on the clients watch the connection.
         outlet.send(Notification.ping.frame)
+        for word in grant.connections { outlet.send(word.frame) }
         for user in grant.reconnecting { outlet.send(Notification.playerReconnecting(PlayerReference(user)).frame) }
         if !grant.mutedByServer.isEmpty {
             let mutes = grant.mutedByServer.map { TrackMute(trackID: $0, muted: true) }

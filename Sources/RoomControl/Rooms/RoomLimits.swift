@@ -39,6 +39,8 @@ package struct RoomLimits: Hashable, Sendable {
     package var replayBytes = 1 << 20
     /// A connection that has not sent `auth` after this long is closed.
     package var authDeadline = MediaDuration.seconds(10)
+    /// A WebRTC transport of which nothing authentic was heard for so long is gone (RFC 7675, section 5.1).
+    package var transportSilence = MediaDuration.seconds(30)
 
     package init() {}
 }

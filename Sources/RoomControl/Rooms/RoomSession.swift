@@ -58,6 +58,8 @@ package struct SessionGrant: Sendable {
     package var capabilities: RTPCapabilities?
     /// Missed while away.
     package var messages: [RoomMessage] = []
+    /// What became of its connections, as far as it may not have heard of it.
+    package var connections: [Notification] = []
 }
 
 extension RoomState {
@@ -83,16 +85,48 @@ extension RoomState {
         var namingRate: RateMeter
         var publishing: PublishConnection?
         var subscribing: SubscribeConnection?
+        /// The last word about each of its connections, until it has heard it for certain.
+        var words: [ConnectionKind: ConnectionWord] = [:]
+    }
+
+    enum ConnectionKind: Hashable, Sendable, CaseIterable {
+        case publishing, subscribing
+    }
+
+    /// A notification about a connection. Clients wait for it without a limit, so it must come also when a socket broke.
+    struct ConnectionWord: Sendable {
+        let notification: Notification
+        /// When it was last sent; `nil`: there was no socket.
+        var sentAt: MediaTime?
+    }
+
+    /// What a media transport of a session is to it.
+    struct SessionTransport: Sendable {
+        let user: String
+        let kind: ConnectionKind
+    }
+
+    /// Where a subscription of the media plane belongs.
+    struct SessionListener: Sendable {
+        let user: String
+        /// Public id.
+        let track: String
     }
 
     struct PublishConnection: Sendable {
         let id: String
+        let transport: TransportID
         var credentials: ICECredentials
+        var isConnected = false
     }
 
     struct SubscribeConnection: Sendable {
         let id: String
+        let transport: TransportID
         var credentials: ICECredentials
+        /// Under which our reports leave.
+        let localSSRC: UInt32
+        var isConnected = false
         /// By the track's public id.
         var subscriptions: [String: SessionSubscription] = [:]
     }
@@ -102,5 +136,7 @@ extension RoomState {
         /// 0: none.
         let rtxSSRC: UInt32
         var profile: SubscribeProfile
+        /// The media plane's; `nil`: nothing is forwarded, for the server mutes the track.
+        var subscription: SubscriptionID?
     }
 }

@@ -22,8 +22,8 @@ extension RoomState {
         if !privileges.contains(.publish), tracks.contains(where: { $0.user == user && $0.carrier == .session }) {
             throw Refused(.noPermission, "unpublish every track before giving up the privilege \"publish\"")
         }
-        if !privileges.contains(.subscribe), session.subscribing?.subscriptions.isEmpty == false {
-            members[user]?.session?.subscribing?.subscriptions = [:]
+        if !privileges.contains(.subscribe), let subscriptions = session.subscribing?.subscriptions {
+            endSubscriptions(of: user, to: subscriptions.keys.sorted(), posting: true, effects: &effects)
         }
         members[user]?.session?.wanted = privileges
         members[user]?.session?.privileges = privileges
@@ -42,21 +42,12 @@ extension RoomState {
         members[user]?.granted = granted
         if let session = member.session { members[user]?.session?.privileges = session.wanted.intersection(granted) }
         if !granted.contains(.publish) {
-            let connection = member.session?.publishing?.id
-            closePublishing(of: user, effects: &effects)
-            // The client learns of it when it tries again, and is refused.
-            if let link = member.session?.link, let connection {
-                effects.append(.send(link, .publishDisconnected(ConnectionNotice(connectionID: connection))))
-            }
+            // The client learns why when it tries again, and is refused.
+            disconnect(.publishing, of: user, "publishing is not permitted any more", now: now, effects: &effects)
             if let leg = member.sending { drop(leg, .notPermitted, now: now, effects: &effects) }
         }
         if !granted.contains(.subscribe) {
-            if let connection = members[user]?.session?.subscribing?.id {
-                members[user]?.session?.subscribing = nil
-                if let link = member.session?.link {
-                    effects.append(.send(link, .subscribeDisconnected(ConnectionNotice(connectionID: connection))))
-                }
-            }
+            disconnect(.subscribing, of: user, "subscribing is not permitted any more", now: now, effects: &effects)
             if let leg = members[user]?.receiving { drop(leg, .notPermitted, now: now, effects: &effects) }
         }
         return true
@@ -74,12 +65,14 @@ extension RoomState {
         tracks[index].isMutedByServer = isMuted
         let track = tracks[index]
         if isMuted {
+            pauseSubscriptions(to: trackID, effects: &effects)
             for leg in sorted(Set(legs.keys)) { _ = silence([track.id], at: leg, isHeld: true, effects: &effects) }
         } else {
             for leg in legs.keys {
                 guard let lines = legs[leg]?.lines else { continue }
                 for line in lines.indices where lines[line].held == track.id { legs[leg]?.lines[line].held = nil }
             }
+            resumeSubscriptions(to: track, effects: &effects)
             feedAll(effects: &effects)
         }
         let publisher = members[track.user]?.session?.link

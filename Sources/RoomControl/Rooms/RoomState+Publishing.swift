@@ -19,11 +19,18 @@ extension RoomState {
     ) throws(Refused) -> (ConnectionGrant, [PublishedTrackResult]) {
         settle(now, effects: &effects)
         _ = try publisher(user, link: link, offer)
-        try check(tracks, of: user, replacing: true)
+        try check(tracks, of: user, offer, replacing: true)
         try countChange(user, now: now)
         closePublishing(of: user, effects: &effects)
-        let connection = PublishConnection(id: newConnectionID(), credentials: ICECredentials(using: &random))
+        let connection = PublishConnection(
+            id: newConnectionID(), transport: TransportID(nextNumber()), credentials: ICECredentials(using: &random))
         members[user]?.session?.publishing = connection
+        members[user]?.session?.words[.publishing] = nil
+        var taken = Set(offer.tracks.flatMap { $0.encodings.flatMap(\.sources) })
+        // The clients' browsers refuse the other role here.
+        addTransport(
+            connection.transport, .publishing, of: user, connection.credentials, role: .client,
+            fingerprints: offer.transport.fingerprints, localSSRC: newSSRC(&taken), effects: &effects)
         let results = add(tracks, of: user, offer: offer, effects: &effects)
         return (ConnectionGrant(id: connection.id, credentials: connection.credentials), results)
     }
@@ -37,7 +44,7 @@ extension RoomState {
         guard try publisher(user, link: link, offer).publishing != nil else {
             throw Refused(.publishConnectionGone, "there is no publishing connection; start one with pubpc")
         }
-        try check(tracks, of: user, replacing: false)
+        try check(tracks, of: user, offer, replacing: false)
         try countChange(user, now: now)
         return add(tracks, of: user, offer: offer, effects: &effects)
     }
@@ -51,15 +58,19 @@ extension RoomState {
         try countChange(user, now: now)
         try countNames(ids.count, of: user, now: now)
         let wanted = Set(ids)
-        let own = Set(tracks.filter { $0.user == user && $0.carrier == .session }.map(\.publicID)).intersection(wanted)
+        let gone = tracks.filter {
+            $0.user == user && $0.carrier == .session && wanted.contains($0.publicID)
+        }
+        let own = Set(gone.map(\.publicID))
         var hungry: Set<LegID> = []
         unpublish({ own.contains($0.publicID) }, hungry: &hungry, effects: &effects)
+        for track in gone { effects.append(.post(.removeTrack(track.id))) }
         for leg in sorted(hungry) { feed(leg, effects: &effects) }
         let strange = ids.first { !own.contains($0) }
         // An id that stands twice is answered once.
-        var gone = own
+        var unanswered = own
         return (
-            ids.filter { gone.remove($0) != nil },
+            ids.filter { unanswered.remove($0) != nil },
             strange.map { Refused(.publishNotExist, "you do not publish a track \(RoomState.quoted($0))") }
         )
     }
@@ -83,6 +94,9 @@ extension RoomState {
             id, is: session(of: user, link: link).publishing?.id, .publishConnectionGone, "publishing")
         let credentials = ICECredentials(using: &random)
         members[user]?.session?.publishing?.credentials = credentials
+        if let transport = members[user]?.session?.publishing?.transport {
+            effects.append(.post(.restartICE(transport, credentials)))
+        }
         return ConnectionGrant(id: id, credentials: credentials)
     }
 
@@ -142,7 +156,9 @@ extension RoomState {
         }
     }
 
-    private func check(_ wanted: [PublishedTrack], of user: String, replacing: Bool) throws(Refused) {
+    private func check(
+        _ wanted: [PublishedTrack], of user: String, _ offer: PublishOffer, replacing: Bool
+    ) throws(Refused) {
         if wanted.isEmpty { throw Refused(.publishEmpty, "there is no track to publish: tracks is empty") }
         let own = tracks.filter { $0.user == user }
         let kept = replacing ? own.filter { $0.carrier != .session } : own
@@ -162,6 +178,21 @@ extension RoomState {
                     "the track with localid \(RoomState.quoted(track.localID)) is published already")
             }
         }
+        // One transport, one meaning: the media plane knows tracks by their mids and SSRCs.
+        let names = Set(wanted.map(\.localID))
+        for track in offer.tracks where names.contains(track.localID) {
+            let sources = track.encodings.flatMap(\.sources)
+            for other in kept where other.carrier == .session {
+                if other.localMid == track.localMid {
+                    throw Refused(
+                        .publishMismatch,
+                        "the section \(RoomState.quoted(track.localMid)) is that of another published track")
+                }
+                if let ssrc = sources.first(where: other.ssrcs.contains) {
+                    throw Refused(.publishMismatch, "the SSRC \(ssrc) is that of another published track")
+                }
+            }
+        }
     }
 
     private mutating func add(
@@ -169,6 +200,9 @@ extension RoomState {
     ) -> [PublishedTrackResult] {
         var results: [PublishedTrackResult] = []
         var added: [Track] = []
+        guard let session = members[user]?.session, let profile = session.profile,
+            let connection = session.publishing
+        else { return [] }
         for plan in wanted {
             let kind: MediaKind = plan.kind == .audio ? .audio : .video
             let isFirst = !tracks.contains { $0.user == user && $0.kind == kind }
@@ -176,23 +210,48 @@ extension RoomState {
                 id: TrackID(nextNumber()), publicID: newPublicID(kind), user: user, carrier: .session,
                 codec: kind == .audio ? .opus : settings.videoCodec, mid: mids.take(kind), localID: plan.localID,
                 tag: plan.tag ?? "", isMaster: plan.master ?? isFirst)
-            let layers = offer.tracks.first { $0.localID == plan.localID }?.streams.count ?? 1
-            if layers > 1 { track.profiles = layers > 2 ? ["high", "medium", "low"] : ["high", "low"] }
+            let offered = offer.tracks.first { $0.localID == plan.localID }
+            let encodings = offered?.encodings ?? [EncodingSpec()]
+            track.profiles = RoomState.profiles(ofLayers: encodings.count)
+            track.localMid = offered?.localMid ?? ""
+            track.ssrcs = Set(encodings.flatMap(\.sources))
+            let stream = kind == .audio ? profile.audio : profile.video
+            effects.append(
+                .post(
+                    .addTrack(
+                        TrackSpec(
+                            id: track.id, transport: connection.transport, codec: track.codec,
+                            payloadType: stream.payloadType, rtxPayloadType: stream.rtxPayloadType,
+                            redPayloadType: stream.redPayloadType, encodings: encodings, mid: offered?.localMid,
+                            extensions: stream.extensions, feedback: stream.feedbackSet))))
             tracks.append(track)
             added.append(track)
             results.append(PublishedTrackResult(localID: plan.localID, trackID: track.publicID))
             effects.append(.notice(.published(user: user, track: track.publicID, track.codec, tag: track.tag)))
         }
         announceTracks(added, effects: &effects)
+        feedAll(effects: &effects)
         return results
     }
 
     mutating func closePublishing(of user: String, effects: inout [RoomEffect]) {
-        guard members[user]?.session?.publishing != nil else { return }
         var hungry: Set<LegID> = []
+        dropPublishing(of: user, posting: true, hungry: &hungry, effects: &effects)
+        for leg in sorted(hungry) { feed(leg, effects: &effects) }
+    }
+
+    /// Ends the publishing connection with its tracks.
+    ///
+    /// - Parameter posting: whether the media plane is told; not when the whole peer goes.
+    mutating func dropPublishing(
+        of user: String, posting: Bool, hungry: inout Set<LegID>, effects: inout [RoomEffect]
+    ) {
+        guard let connection = members[user]?.session?.publishing else { return }
         unpublish({ $0.user == user && $0.carrier == .session }, hungry: &hungry, effects: &effects)
         members[user]?.session?.publishing = nil
-        for leg in sorted(hungry) { feed(leg, effects: &effects) }
+        members[user]?.session?.words[.publishing] = nil
+        sessionOfTransport[connection.transport] = nil
+        if posting { effects.append(.post(.removeTransport(connection.transport))) }
     }
 
     /// That the connection which a client names is the one that its session has.

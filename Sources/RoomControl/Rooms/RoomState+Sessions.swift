@@ -63,10 +63,12 @@ extension RoomState {
         }
         if let old = session.link, old != link { effects.append(.release(old, .resumedElsewhere)) }
         session.link = link
+        let lastHeard = session.lastHeard
         session.lastHeard = now
         if let profile { session.profile = profile }
         let wasLost = session.isReconnecting
         session.isReconnecting = false
+        let connections = RoomState.takeWords(of: &session, heardAt: lastHeard, now: now)
         members[user]?.session = session
         if wasLost { announceReturn(of: user, effects: &effects) }
         sessionFloor = min(sessionFloor, now + sessionPatience)
@@ -74,6 +76,7 @@ extension RoomState {
         var grant = grant(to: user, token: token)
         // Of tracks that a leg of its user carries, the session has never heard.
         let own = tracks.filter { $0.user == user && $0.carrier == .session }
+        grant.connections = connections
         grant.ownPublications = own.map(\.publicID)
         grant.ownSubscriptions = session.subscribing.map { $0.subscriptions.keys.sorted() } ?? []
         grant.mutedByServer = own.filter(\.isMutedByServer).map(\.publicID)
@@ -178,9 +181,14 @@ extension RoomState {
     }
 
     /// Takes a session with its tracks out; its link has been released.
-    mutating func endSession(of user: String, hungry: inout Set<LegID>, effects: inout [RoomEffect]) {
+    ///
+    /// - Parameter posting: whether its transports are removed one by one; not when the whole peer goes.
+    mutating func endSession(
+        of user: String, posting: Bool, hungry: inout Set<LegID>, effects: inout [RoomEffect]
+    ) {
         guard members[user]?.session != nil else { return }
-        unpublish({ $0.user == user && $0.carrier == .session }, hungry: &hungry, effects: &effects)
+        dropPublishing(of: user, posting: posting, hungry: &hungry, effects: &effects)
+        dropSubscribing(of: user, posting: posting, effects: &effects)
         members[user]?.session = nil
     }
 
@@ -189,7 +197,8 @@ extension RoomState {
     ) {
         var hungry: Set<LegID> = []
         let wasLost = members[user]?.session?.isReconnecting == true
-        endSession(of: user, hungry: &hungry, effects: &effects)
+        let isLast = members[user]?.legs.isEmpty ?? true
+        endSession(of: user, posting: !isLast, hungry: &hungry, effects: &effects)
         if members[user]?.hasParts == false {
             leave(user, reason, now: now, effects: &effects)
         } else if wasLost {
@@ -238,7 +247,8 @@ extension RoomState {
         let link = member.session?.link
         let shown = tracks.filter { $0.user == member.user }.map { TrackReference($0.publicID) }
         if !shown.isEmpty {
-            dropSubscriptions(to: shown.map(\.trackID))
+            // The tracks stay: what is sent of them ends here.
+            dropSubscriptions(to: shown.map(\.trackID), posting: true, effects: &effects)
             effects.append(.broadcast(.tracksRemoved(TracksRemoved(tracks: shown)), except: link))
         }
         effects.append(.broadcast(.playerLeft(PlayerReference(member.user)), except: link))

@@ -10,9 +10,18 @@ extension RoomState {
         settle(now, effects: &effects)
         _ = try subscriber(user, link: link)
         try check(wanted, of: user, now: now)
-        let connection = SubscribeConnection(id: newConnectionID(), credentials: ICECredentials(using: &random))
+        dropSubscribing(of: user, posting: true, effects: &effects)
+        var taken: Set<UInt32> = []
+        let connection = SubscribeConnection(
+            id: newConnectionID(), transport: TransportID(nextNumber()), credentials: ICECredentials(using: &random),
+            localSSRC: newSSRC(&taken))
         members[user]?.session?.subscribing = connection
-        let results = subscribe(user, wanted)
+        members[user]?.session?.words[.subscribing] = nil
+        // The request carries no fingerprint: what binds the client is the password, which only its signalling has.
+        addTransport(
+            connection.transport, .subscribing, of: user, connection.credentials, role: .server, fingerprints: [],
+            localSSRC: connection.localSSRC, effects: &effects)
+        let results = subscribe(user, wanted, effects: &effects)
         return (ConnectionGrant(id: connection.id, credentials: connection.credentials), results)
     }
 
@@ -28,7 +37,7 @@ extension RoomState {
             throw Refused(.subscribeConnectionGone, "there is no subscribing connection; start one with subpc")
         }
         try check(wanted, of: user, now: now)
-        return subscribe(user, wanted)
+        return subscribe(user, wanted, effects: &effects)
     }
 
     /// unsub-tracks. What was not subscribed is no mistake: the track may have gone meanwhile.
@@ -42,10 +51,9 @@ extension RoomState {
         try countNames(ids.count, of: user, now: now)
         // An id that stands twice is answered once.
         var known = connection.subscriptions
-        return ids.filter { id in
-            members[user]?.session?.subscribing?.subscriptions[id] = nil
-            return known.removeValue(forKey: id) != nil
-        }
+        let gone = ids.filter { known.removeValue(forKey: $0) != nil }
+        endSubscriptions(of: user, to: gone, posting: true, effects: &effects)
+        return gone
     }
 
     /// subpc-close.
@@ -55,7 +63,7 @@ extension RoomState {
         settle(now, effects: &effects)
         try RoomState.check(
             id, is: session(of: user, link: link).subscribing?.id, .subscribeConnectionGone, "subscribing")
-        members[user]?.session?.subscribing = nil
+        dropSubscribing(of: user, posting: true, effects: &effects)
     }
 
     /// subpc-restart: new ICE credentials; everything else stays.
@@ -67,6 +75,9 @@ extension RoomState {
             id, is: session(of: user, link: link).subscribing?.id, .subscribeConnectionGone, "subscribing")
         let credentials = ICECredentials(using: &random)
         members[user]?.session?.subscribing?.credentials = credentials
+        if let transport = members[user]?.session?.subscribing?.transport {
+            effects.append(.post(.restartICE(transport, credentials)))
+        }
         return ConnectionGrant(id: id, credentials: credentials)
     }
 
@@ -83,7 +94,7 @@ extension RoomState {
             guard connection.subscriptions[track.trackID] != nil else {
                 throw Refused(.subscribeNotExist, "track \(RoomState.quoted(track.trackID)) is not subscribed")
             }
-            members[user]?.session?.subscribing?.subscriptions[track.trackID]?.profile = RoomState.profile(track)
+            setProfile(RoomState.profile(track), of: track.trackID, for: user, effects: &effects)
         }
     }
 
@@ -126,14 +137,17 @@ extension RoomState {
     }
 
     /// One look at the room's tracks and one at the subscriptions, however many are wanted.
-    private mutating func subscribe(_ user: String, _ wanted: [WantedTrack]) -> [SubscribedTrackResult] {
+    private mutating func subscribe(
+        _ user: String, _ wanted: [WantedTrack], effects: inout [RoomEffect]
+    ) -> [SubscribedTrackResult] {
         guard let session = members[user]?.session, let connection = session.subscribing else { return [] }
         let published = Dictionary(tracks.map { ($0.publicID, $0) }, uniquingKeysWith: { first, _ in first })
         var subscriptions = connection.subscriptions
         var taken = Set(subscriptions.values.flatMap { [$0.ssrc, $0.rtxSSRC] })
+        taken.insert(connection.localSSRC)
         members[user]?.session?.subscribing?.subscriptions = [:]
         let results = wanted.map { wish in
-            subscribe(user, wish, to: published[wish.trackID], session, &subscriptions, &taken)
+            subscribe(user, wish, to: published[wish.trackID], session, &subscriptions, &taken, &effects)
         }
         members[user]?.session?.subscribing?.subscriptions = subscriptions
         return results
@@ -141,7 +155,8 @@ extension RoomState {
 
     private mutating func subscribe(
         _ user: String, _ wanted: WantedTrack, to track: Track?, _ session: Session,
-        _ subscriptions: inout [String: SessionSubscription], _ taken: inout Set<UInt32>
+        _ subscriptions: inout [String: SessionSubscription], _ taken: inout Set<UInt32>,
+        _ effects: inout [RoomEffect]
     ) -> SubscribedTrackResult {
         guard let track else {
             return SubscribedTrackResult(
@@ -153,7 +168,7 @@ extension RoomState {
         }
         let own = session.profile?.rtpCapabilities.codecs.first { Codec(name: $0.name) == track.codec }
         let extra = session.isMulticodec ? session.profile?.codec(for: track.codec) : nil
-        guard let codec = own ?? extra else {
+        guard own != nil || extra != nil, let stream = session.profile?.stream(of: track.codec) else {
             return SubscribedTrackResult(
                 trackID: wanted.trackID,
                 Refused(.mediaNotSupported, "the track is \(track.codec.name), which this session does not take"))
@@ -161,8 +176,11 @@ extension RoomState {
         var subscription =
             subscriptions[track.publicID]
             ?? SessionSubscription(
-                ssrc: newSSRC(&taken), rtxSSRC: codec.sendRtxPayloadType == nil ? 0 : newSSRC(&taken), profile: .high)
-        if wanted.profile != nil { subscription.profile = RoomState.profile(wanted) }
+                ssrc: newSSRC(&taken), rtxSSRC: stream.rtxPayloadType == nil ? 0 : newSSRC(&taken), profile: .high)
+        if wanted.profile != nil { set(RoomState.profile(wanted), of: &subscription, effects: &effects) }
+        if let connection = session.subscribing {
+            start(&subscription, of: user, to: track, stream, on: connection.transport, effects: &effects)
+        }
         subscriptions[track.publicID] = subscription
         return SubscribedTrackResult(
             trackID: track.publicID, mid: track.mid, muted: track.info.muted,
@@ -172,7 +190,7 @@ extension RoomState {
                 rtcp: .init(cname: "c\(track.user)"), msid: track.user, codec: own == nil ? extra : nil))
     }
 
-    private mutating func newSSRC(_ taken: inout Set<UInt32>) -> UInt32 {
+    mutating func newSSRC(_ taken: inout Set<UInt32>) -> UInt32 {
         while true {
             let ssrc = UInt32(truncatingIfNeeded: random.next())
             if ssrc != 0, taken.insert(ssrc).inserted { return ssrc }
@@ -180,9 +198,25 @@ extension RoomState {
     }
 
     /// Tracks that are gone are nobody's subscriptions.
-    mutating func dropSubscriptions(to ids: [String]) {
-        for (user, member) in members where member.session?.subscribing?.subscriptions.isEmpty == false {
-            for id in ids { members[user]?.session?.subscribing?.subscriptions[id] = nil }
+    ///
+    /// - Parameter posting: whether the media plane is told; not when the tracks go there, too.
+    mutating func dropSubscriptions(to ids: [String], posting: Bool, effects: inout [RoomEffect]) {
+        for member in members.values.sorted(by: { $0.order < $1.order })
+        where member.session?.subscribing?.subscriptions.isEmpty == false {
+            endSubscriptions(of: member.user, to: ids, posting: posting, effects: &effects)
+        }
+    }
+
+    /// Those that the user does not have are no mistake.
+    mutating func endSubscriptions(
+        of user: String, to ids: [String], posting: Bool, effects: inout [RoomEffect]
+    ) {
+        for id in ids {
+            guard
+                let gone = members[user]?.session?.subscribing?.subscriptions.removeValue(forKey: id)?.subscription
+            else { continue }
+            listeners[gone] = nil
+            if posting { effects.append(.post(.unsubscribe(gone))) }
         }
     }
 }

@@ -72,7 +72,8 @@ extension RoomState {
             if silence(ids, at: listener, isHeld: false, effects: &effects) { hungry.insert(listener) }
         }
         for track in gone { mids.giveBack(track.mid, track.kind) }
-        dropSubscriptions(to: gone.map(\.publicID))
+        // In the media plane they go with their track.
+        dropSubscriptions(to: gone.map(\.publicID), posting: false, effects: &effects)
         let removed = TracksRemoved(tracks: gone.map { TrackReference($0.publicID) })
         effects.append(.broadcast(.tracksRemoved(removed), except: members[owner]?.session?.link))
         for track in gone { effects.append(.notice(.unpublished(user: track.user, track: track.publicID))) }
@@ -145,8 +146,7 @@ extension RoomState {
     /// the line had last goes before.
     private func choice(for line: Line, of user: String, carried: [TrackID]) -> Track? {
         func isPossible(_ track: Track) -> Bool {
-            // What comes by signalling has no packets for legs yet.
-            track.leg != nil && !track.isMutedByServer
+            !track.isMutedByServer
                 && track.kind == line.plan.kind && track.user != user && !carried.contains(track.id)
                 && line.plan.formats.contains { $0.codec == track.codec } && line.pick.accepts(track)
         }
@@ -187,18 +187,27 @@ extension RoomState {
         settle(now, effects: &effects)
         switch event {
         case .transportConnected(let id, let address):
+            if connected(id, now: now, effects: &effects) { return }
             update(id) {
                 $0.isConnected = true
                 $0.remote = address
             }
             heard(id, now: now)
         case .transportHeard(let id): heard(id, now: now)
-        case .transportSilent(let id): silent(id, now: now, effects: &effects)
+        case .transportSilent(let id):
+            let reason = "nothing was heard of the client for too long"
+            if disconnected(id, reason, now: now, effects: &effects) { return }
+            silent(id, now: now, effects: &effects)
         case .transportUnreachable(let id): unreachable(id, now: now, effects: &effects)
         case .trackStarted(let id):
             if let index = tracks.firstIndex(where: { $0.id == id }) { tracks[index].hasStarted = true }
         case .subscriptionRefused(let id): refused(id, effects: &effects)
-        case .transportFailed, .layerChanged, .removed, .snapshot: break
+        case .transportFailed(let id, let failure):
+            // A client that ends its own connection waits for no word about it.
+            let reason = failure == .closedByPeer ? nil : "DTLS failed: \(failure.rawValue)"
+            _ = disconnected(id, reason, now: now, effects: &effects)
+        case .layerChanged(let id, let layer): layerChanged(id, layer, effects: &effects)
+        case .removed, .snapshot: break
         }
     }
 
@@ -244,6 +253,11 @@ extension RoomState {
     }
 
     private mutating func refused(_ id: SubscriptionID, effects: inout [RoomEffect]) {
+        if let listener = listeners.removeValue(forKey: id) {
+            members[listener.user]?.session?.subscribing?.subscriptions[listener.track]?.subscription = nil
+            effects.append(.notice(.subscriptionRefused(user: listener.user, id)))
+            return
+        }
         for (legID, leg) in legs {
             guard let index = leg.lines.firstIndex(where: { $0.feed?.subscription == id }) else { continue }
             legs[legID]?.lines[index].feed = nil

@@ -19,6 +19,8 @@ package struct RoomState: Sendable {
     var members: [String: Member] = [:]
     var legs: [LegID: Leg] = [:]
     var legOfTransport: [TransportID: LegID] = [:]
+    var sessionOfTransport: [TransportID: SessionTransport] = [:]
+    var listeners: [SubscriptionID: SessionListener] = [:]
     /// In publishing order.
     var tracks: [Track] = []
     /// Kicked and not yet confirmed to be silent.
@@ -138,6 +140,10 @@ package struct RoomState: Sendable {
         let mid: String
         /// The publisher's own name of it; signalling only.
         var localID = ""
+        /// Its m-section's name at the publisher; signalling only.
+        var localMid = ""
+        /// Those that its offer declared.
+        var ssrcs: Set<UInt32> = []
         var tag = ""
         var isMaster = true
         /// As its publisher says.
@@ -369,7 +375,7 @@ extension RoomState {
         guard let member = members[user] else { return }
         var hungry: Set<LegID> = []
         if let link = member.session?.link, let notice { effects.append(.release(link, .out(notice))) }
-        endSession(of: user, hungry: &hungry, effects: &effects)
+        endSession(of: user, posting: false, hungry: &hungry, effects: &effects)
         for leg in member.legs { end(leg, reason, posting: false, hungry: &hungry, effects: &effects) }
         leave(user, reason, posting: posting, now: now, effects: &effects)
         for leg in sorted(hungry) { feed(leg, effects: &effects) }

@@ -1,3 +1,4 @@
+import MediaContract
 import MediaWire
 import RoomControl
 import RoomProtocol
@@ -151,8 +152,11 @@ enum PublishOfferExercise {
         _ offer: PublishOffer, _ tracks: [PublishedTrack], _ session: SessionDescription
     ) -> String? {
         guard offer.tracks.map(\.localID) == tracks.map(\.localID) else { return "not the tracks of the request" }
-        guard offer.transport.fingerprint.count == 32, offer.transport.dtlsFingerprint.value.utf8.count == 95,
-            session.media.contains(where: { $0.fingerprints.contains { $0.bytes == offer.transport.fingerprint } }),
+        guard !offer.transport.fingerprints.isEmpty,
+            offer.transport.fingerprints.allSatisfy({ $0.bytes.count == $0.hash.length }),
+            session.media.contains(where: { media in
+                media.fingerprints.contains { line in offer.transport.fingerprints.contains { $0.bytes == line.bytes } }
+            }),
             session.media.contains(where: { $0.iceUfrag == offer.transport.iceUfrag }),
             session.media.contains(where: { $0.icePwd == offer.transport.icePassword })
         else { return "a transport that was not offered" }

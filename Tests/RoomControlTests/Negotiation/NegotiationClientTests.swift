@@ -54,7 +54,7 @@ import Testing
                 #expect(line.formats == own.lines[index].formats)
                 #expect(line.ssrc == (purpose == .publish ? nil : answer.playLines[index].ssrc))
             }
-            #expect(answer.tracks.map(\.ssrcs) == (purpose == .publish ? [[71], [72]] : []))
+            #expect(answer.tracks.map { $0.encodings[0].ssrcs } == (purpose == .publish ? [[71], [72]] : []))
             if purpose == .play, form == 0, case .known(let rtp, let rtcp) = answer.transports[1].remote {
                 #expect([rtp.port, rtcp.port] == [5004, 5009])
             }

@@ -76,7 +76,7 @@ import Testing
         #expect(answer.tracks.map(\.transport) == answer.transports.map(\.id))
         #expect(answer.tracks.map(\.codec) == [.opus, .vp8])
         #expect(answer.tracks.map(\.payloadType) == [111, 96])
-        #expect(answer.tracks.map(\.ssrcs) == [[77], []])
+        #expect(answer.tracks.map { $0.encodings[0].ssrcs } == [[77], []])
         #expect(answer.tracks.map(\.mid) == [nil, "v"])
         #expect(answer.tracks[1].feedback == [.nack])
         #expect(answer.tracks[1].extensions == [HeaderExtensionMapping(id: 6, kind: .mid)])

@@ -1,4 +1,5 @@
 import Foundation
+import MediaContract
 import MediaWire
 import RoomControl
 import RoomProtocol
@@ -31,9 +32,9 @@ import Testing
             "chromium-publish", ClientOffers.track("2", .audio, id: "mic"), ClientOffers.track("3", .video, id: "cam"))
         #expect(offer.transport.iceUfrag == "4ZcD")
         #expect(offer.transport.icePassword == "2/1muCWoOi3uLifh0NuRHlzz")
-        #expect(offer.transport.dtlsFingerprint.algorithm == "sha-256")
+        #expect(offer.transport.fingerprints.map(\.hash) == [.sha256])
         let text = try ClientOffers.text("chromium-publish")
-        #expect(text.contains("a=fingerprint:sha-256 \(offer.transport.dtlsFingerprint.value)\r\n"))
+        #expect(text.contains("a=fingerprint:\(offer.transport.fingerprints[0].text)\r\n"))
         let (audio, video) = (offer.tracks[0], offer.tracks[1])
         #expect(audio.localID == "mic" && audio.localMid == "2" && audio.kind == .audio && audio.section == 2)
         #expect(audio.streams == .ssrcs([PublishOffer.Encoding(ssrc: 1_814_420_083)]))
@@ -202,7 +203,8 @@ import Testing
         #expect(try Self.refusal("chromium-compact", [(value, "AB:CD")])?.reason.contains("32 bytes, not 2") == true)
         // Another algorithm beside it is no matter.
         #expect(
-            try Self.refusal("chromium-compact", [(line, "a=fingerprint:sha-512 AB\r\n" + line)]) == nil)
+            try Self.refusal("chromium-compact", [(line, "a=fingerprint:sha-1 AB\r\n" + line)]) == nil)
+        #expect(try Self.refusal("chromium-compact", [(line, "a=fingerprint:sha-512 AB\r\n" + line)])?.kind == .malformed)
         let other = String(value.dropLast(2)) + "00"
         for (old, new) in [
             (value, "\(value)\r\n\(line)\(other)"), ("a=ice-ufrag:4ZcD\r\n", ""),

@@ -20,10 +20,27 @@ struct NaiveSessionRoom {
         var subscribing: String?
         /// Track ids.
         var subscriptions: Set<String> = []
+        /// What became of its connections last; true: of the publishing one.
+        var words: [Bool: Word] = [:]
         /// Messages that it has to get, in order.
         var messages: [Int] = []
         /// When it sent messages that were taken.
         var sent: [Int64] = []
+
+        mutating func endConnection(_ isPublishing: Bool) {
+            words[isPublishing] = nil
+            if isPublishing {
+                publishing = nil
+            } else {
+                subscribing = nil
+                subscriptions = []
+            }
+        }
+    }
+
+    struct Word: Hashable {
+        var id: String
+        var isConnected: Bool
     }
 
     struct User {

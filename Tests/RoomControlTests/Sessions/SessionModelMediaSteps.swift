@@ -22,6 +22,9 @@ extension SessionModelRun {
     private mutating func publish(_ user: String, _ link: LinkID, _ isOwn: Bool, isNew: Bool) {
         var wanted = (0..<(1 + random.next() % 3)).map { _ in pick(kit.tracks) ?? kit.tracks[0] }
         if chance(2), let first = wanted.first { wanted = [first] }
+        // The reader refuses what stands twice.
+        var names: Set<String> = []
+        wanted = wanted.filter { names.insert($0.localID).inserted }
         for place in wanted.indices {
             wanted[place].tag = chance(2) ? nil : "tag \(random.next() % 9)"
             wanted[place].master = chance(3) ? chance(2) : nil
@@ -62,7 +65,11 @@ extension SessionModelRun {
             }
             guard let answer else { return }
             model.remove { $0.leg == nil && $0.info.playerID == user }
-            model.change(user) { $0.publishing = answer.0.id }
+            model.change(user) {
+                $0.publishing = answer.0.id
+                $0.words[true] = nil
+            }
+            if let session { clients[session.token]?.words[true] = nil }
             results = answer.1
         } else {
             results = check(code) { state, now, effects in
@@ -156,17 +163,57 @@ extension SessionModelRun {
             }
             guard done != nil else { return }
             model.remove { $0.leg == nil && $0.info.playerID == user }
-            model.change(user) { $0.publishing = nil }
+            model.change(user) { $0.endConnection(true) }
+            if let session { clients[session.token]?.words[true] = nil }
         } else {
             let done: Void? = check(code) { state, now, effects in
                 try state.closeSubscribing(user, link: link, id: id, now: now, effects: &effects)
             }
             guard done != nil else { return }
-            model.change(user) {
-                $0.subscribing = nil
-                $0.subscriptions = []
-            }
+            model.change(user) { $0.endConnection(false) }
+            if let session { clients[session.token]?.words[false] = nil }
         }
+    }
+
+    // MARK: What the worker reports
+
+    mutating func mediaEvent() {
+        let connections = state.inventory.connections.sorted { $0.transport.rawValue < $1.transport.rawValue }
+        guard let connection = pick(connections) else { return }
+        let (user, isPublishing, id) = (connection.user, connection.isPublishing, connection.id)
+        let session = model.session(user)
+        if (isPublishing ? session?.publishing : session?.subscribing) != id { note("another connection than \(id)") }
+        let address = TransportAddress(ipv4: 0x0A00_0001, port: 5000)
+        switch random.next() % 4 {
+        case 0, 1:
+            run { $0.handle(.transportConnected(connection.transport, address), now: $1, effects: &$2) }
+            model.change(user) { $0.words[isPublishing] = .init(id: id, isConnected: true) }
+        case 2:
+            let subscriptions = state.inventory.subscriptions.filter { $0.transport == connection.transport }
+            guard let one = pick(subscriptions.sorted { $0.id.rawValue < $1.id.rawValue }) else { return }
+            layers = []
+            run { $0.handle(.layerChanged(one.id, .medium), now: $1, effects: &$2) }
+            let isThere = session?.link != nil && session.map { clients[$0.token]?.isCut == false } == true
+            if layers != (isThere ? [one.publicID + " medium"] : []) { note("layers told: \(layers)") }
+        default:
+            guard chance(2) else { return }
+            let isOwnWish = chance(3)
+            let event: MediaEvent =
+                isOwnWish
+                ? .transportFailed(connection.transport, .closedByPeer)
+                : chance(2)
+                    ? .transportSilent(connection.transport)
+                    : .transportFailed(connection.transport, .fingerprintMismatch)
+            run { $0.handle(event, now: $1, effects: &$2) }
+            if isPublishing { model.remove { $0.leg == nil && $0.info.playerID == user } }
+            model.change(user) {
+                $0.endConnection(isPublishing)
+                if !isOwnWish { $0.words[isPublishing] = .init(id: id, isConnected: false) }
+            }
+            // What the client does when it closes its own.
+            if isOwnWish, let session { clients[session.token]?.words[isPublishing] = nil }
+        }
+        model.isDirty = true
     }
 
     // MARK: Subscribing
@@ -224,9 +271,10 @@ extension SessionModelRun {
             }
             guard let answer else { return }
             model.change(user) {
+                $0.endConnection(false)
                 $0.subscribing = answer.0.id
-                $0.subscriptions = []
             }
+            if let token = model.session(user)?.token { clients[token]?.words[false] = nil }
             results = answer.1
         } else {
             results = check(code) { state, now, effects in

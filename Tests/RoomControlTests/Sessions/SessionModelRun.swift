@@ -19,6 +19,8 @@ struct SessionModelRun {
         var isCut = false
         /// Those of its tracks of which it was told that the server mutes them.
         var serverMutes: Set<String> = []
+        /// What it was told of its connections last; true: of the publishing one.
+        var words: [Bool: NaiveSessionRoom.Word] = [:]
         var lastPing: Int64
     }
 
@@ -52,6 +54,10 @@ struct SessionModelRun {
     var oldTokens: [Int] = []
     var lastAction = ""
     var problem: String?
+    /// Something was posted to the worker since the last comparison.
+    var isMediaDirty = false
+    /// Layers that were told in this step.
+    var layers: [String] = []
     var figures = Figures()
     /// What the notices of this step said.
     var noticedLeft: [NaiveSessionRoom.Left] = []
@@ -120,7 +126,9 @@ struct SessionModelRun {
 
     private mutating func take(_ effect: RoomEffect) {
         switch effect {
-        case .post(let command): plane.apply(command)
+        case .post(let command):
+            plane.apply(command)
+            isMediaDirty = true
         case .notice(let notice): hear(notice)
         case .send(let link, let notification): deliver(notification, to: link)
         case .broadcast(let notification, let excepted):
@@ -167,9 +175,26 @@ struct SessionModelRun {
         case .qos(let qos): clients[token]?.seen = qos.messages.last?.serial
         default:
             if case .tracksMuted(let mutes) = notification { takeMutes(mutes.tracks, token) }
+            if case .subscribeProfileChanged(let body) = notification {
+                layers.append("\(body.trackID) \(body.profile)")
+            }
+            takeWord(notification, token)
             if let problems = clients[token]?.view.apply(notification), let first = problems.first {
                 note("\(clients[token]?.user ?? ""): \(first)")
             }
+        }
+    }
+
+    mutating func takeWord(_ notification: Notification, _ token: Int) {
+        switch notification {
+        case .publishConnected(let body): clients[token]?.words[true] = .init(id: body.connectionID, isConnected: true)
+        case .publishDisconnected(let body):
+            clients[token]?.words[true] = .init(id: body.connectionID, isConnected: false)
+        case .subscribeConnected(let body):
+            clients[token]?.words[false] = .init(id: body.connectionID, isConnected: true)
+        case .subscribeDisconnected(let body):
+            clients[token]?.words[false] = .init(id: body.connectionID, isConnected: false)
+        default: break
         }
     }
 
@@ -219,6 +244,8 @@ struct SessionModelRun {
         if state.userCount != model.users.count { return "users \(state.users), not \(model.users.map(\.name))" }
         if let text = messageDifference() { return text }
         let isThorough = figures.steps % 64 == 0
+        if isMediaDirty || isThorough, let text = mediaDifference() { return text }
+        isMediaDirty = false
         if model.isDirty || isThorough, let text = viewDifference() { return text }
         if isThorough, let text = detailsDifference() { return text }
         model.isDirty = false
@@ -236,6 +263,35 @@ struct SessionModelRun {
             if now - client.lastPing > 3 * NaiveSessionRoom.second { return "\(user.name) got no ping for too long" }
         }
         return nil
+    }
+
+    /// The worker has just what the room says, and that is what the model wants.
+    private func mediaDifference() -> String? {
+        let inventory = state.inventory
+        if Set(plane.peers.keys) != inventory.peers { return "the worker has other peers" }
+        if Set(plane.transports.keys).union(plane.webRTC.keys) != inventory.transports {
+            return "the worker has other transports"
+        }
+        if Set(plane.tracks.keys) != inventory.tracks || inventory.tracks.count != model.tracks.count {
+            return "the worker has other tracks"
+        }
+        var wanted: Set<String> = []
+        for user in model.users {
+            for id in user.session?.subscriptions ?? [] {
+                let isMuted = model.tracks.first { $0.info.trackID == id }?.isMutedByServer ?? true
+                if !isMuted { wanted.insert("\(user.name) \(id)") }
+            }
+        }
+        for subscription in inventory.subscriptions {
+            guard let spec = plane.subscriptions[subscription.id], spec.track == subscription.track,
+                spec.transport == subscription.transport
+            else { return "the worker has no subscription \(subscription)" }
+            if subscription.isSession, wanted.remove("\(subscription.user) \(subscription.publicID)") == nil {
+                return "\(subscription) is not wanted"
+            }
+        }
+        if inventory.subscriptions.count != plane.subscriptions.count { return "the worker has more subscriptions" }
+        return wanted.isEmpty ? nil : "\(wanted) are not subscribed"
     }
 
     private mutating func viewDifference() -> String? {
@@ -266,6 +322,7 @@ struct SessionModelRun {
             let told = client.serverMutes.intersection(published.map(\.info.trackID))
             if told != Set(muted) { return "\(user.name) takes \(told) for muted by the server, not \(muted)" }
             if client.received != session.messages { return "\(user.name) has \(client.received)" }
+            if client.words != session.words { return "\(user.name) was told \(client.words), not \(session.words)" }
         }
         return nil
     }

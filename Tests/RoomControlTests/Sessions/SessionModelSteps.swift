@@ -13,7 +13,7 @@ extension SessionModelRun {
         "cut", "leave", "kick", "ban",
         "publish", "publish", "add", "add", "remove", "mute", "mute", "server mute", "subscribe", "subscribe more",
         "unsubscribe", "profile", "connection", "message", "message", "message", "server message", "qos", "privileges",
-        "permissions", "leg", "end leg", "pass", "pass", "close",
+        "permissions", "leg", "end leg", "media event", "media event", "pass", "pass", "close",
     ]
 
     mutating func step() {
@@ -42,6 +42,7 @@ extension SessionModelRun {
         case "permissions": setPermissions()
         case "leg": addLeg()
         case "end leg": endLeg()
+        case "media event": mediaEvent()
         case "pass": pass()
         default: if chance(50) { close() }
         }
@@ -117,6 +118,7 @@ extension SessionModelRun {
         }
         if let first = problems.first { note("\(user): \(first)") }
         clients[token]?.lastPing = now
+        for word in grant.connections { takeWord(word, token) }
         let own = model.tracks(of: user).filter { $0.leg == nil }
         clients[token]?.view.ownTracks = Set(own.map(\.info.trackID))
         clients[token]?.serverMutes = Set(grant.mutedByServer)
@@ -293,13 +295,18 @@ extension SessionModelRun {
         model.change(user) { $0.privileges = $0.wanted.intersection(granted) }
         if !granted.contains(.publish) {
             model.remove { $0.leg == nil && $0.info.playerID == user }
-            model.change(user) { $0.publishing = nil }
+            model.change(user) { session in
+                guard let id = session.publishing else { return }
+                session.endConnection(true)
+                session.words[true] = .init(id: id, isConnected: false)
+            }
             if model.users[place].sending != nil { model.endLeg(user, .sending, .notPermitted, at: now) }
         }
         if !granted.contains(.subscribe), let place = model.place(user) {
-            model.change(user) {
-                $0.subscribing = nil
-                $0.subscriptions = []
+            model.change(user) { session in
+                guard let id = session.subscribing else { return }
+                session.endConnection(false)
+                session.words[false] = .init(id: id, isConnected: false)
             }
             if model.users[place].receiving != nil { model.endLeg(user, .receiving, .notPermitted, at: now) }
         }

@@ -32,6 +32,11 @@ package struct LinkConditions: Sendable {
     package static let perfect = LinkConditions()
 }
 
+/// What stands at an address of the virtual network.
+package protocol VirtualReceiver: AnyObject {
+    func receive(_ datagram: [UInt8], from source: TransportAddress, network: VirtualNetwork)
+}
+
 /// A switchboard and peers around it, in virtual time: no thread, no socket, no clock. Time jumps to the next thing that happens.
 package final class VirtualNetwork {
     private struct Delivery {
@@ -58,7 +63,7 @@ package final class VirtualNetwork {
     package var random: SeededRandom
     private var heap: [Delivery] = []
     private var order: UInt64 = 0
-    private var peers: [TransportAddress: VirtualPeer] = [:]
+    private var peers: [TransportAddress: any VirtualReceiver] = [:]
 
     package init(seed: UInt64, configuration: Switchboard.Configuration = .init()) {
         random = SeededRandom(seed: seed)
@@ -69,6 +74,8 @@ package final class VirtualNetwork {
 
     package func attach(_ peer: VirtualPeer) { peers[peer.address] = peer }
     package func detach(_ peer: VirtualPeer) { peers[peer.address] = nil }
+    package func attach(_ receiver: any VirtualReceiver, at address: TransportAddress) { peers[address] = receiver }
+    package func detach(_ address: TransportAddress) { peers[address] = nil }
 
     package func apply(_ command: MediaCommand) { switchboard.apply(command, now: now) }
 

@@ -3,7 +3,7 @@ import MediaTransport
 package import MediaWire
 
 /// A client in the virtual network: one transport with real SRTP both ways. It publishes, or it receives, or both.
-package final class VirtualPeer {
+package final class VirtualPeer: VirtualReceiver {
     package struct Received {
         package var ssrc: UInt32
         package var sequence: UInt16
@@ -15,8 +15,9 @@ package final class VirtualPeer {
         package var time: MediaTime
     }
 
-    package let address: TransportAddress
-    package let socket: SocketID
+    /// Where it sends from; a browser moves.
+    package var address: TransportAddress
+    package var socket: SocketID
     package let spec: TransportSpec
     private var sealer: SRTPSealer
     private var batch = SRTPBatch(capacity: 1, backend: .evp)
@@ -33,6 +34,11 @@ package final class VirtualPeer {
     package private(set) var senderReports: [(report: RTCPSenderReport, time: MediaTime)] = []
     package private(set) var receiverReports: [RTCPReportBlock] = []
     package private(set) var goodbyes: [UInt32] = []
+    /// Media SSRCs of key frame requests, in order.
+    package private(set) var keyFrameRequests: [UInt32] = []
+    package private(set) var estimates: [UInt64] = []
+    /// Packets reported by transport-wide feedback, and the messages.
+    package private(set) var reportedArrivals: [UInt16] = []
 
     // What was sent, to answer requests
     private var sent: [UInt16: [UInt8]] = [:]
@@ -65,6 +71,23 @@ package final class VirtualPeer {
             remote: isPublishing ? .latched : .known(rtp: address, rtcp: address),
             localSSRC: UInt32.random(in: 1...UInt32.max, using: &random),
             cname: "node", silenceLimit: silenceLimit)
+        guard let sealer = SRTPSealer(key: inbound), let opener = SRTPOpener(key: outbound, maximumSSRCs: 64) else {
+            preconditionFailure("keys of the right length make a session")
+        }
+        self.sealer = sealer
+        self.opener = opener
+    }
+
+    /// One whose keys were agreed by DTLS: `inbound` is what it seals with.
+    package init(
+        address: TransportAddress, socket: SocketID, transport: TransportID, peer: PeerID, inbound: SRTPMasterKey,
+        outbound: SRTPMasterKey
+    ) {
+        self.address = address
+        self.socket = socket
+        spec = TransportSpec(
+            id: transport, peer: peer, socket: socket, rtcpSocket: socket, inbound: inbound, outbound: outbound,
+            remote: .known(rtp: address, rtcp: address), localSSRC: 1, cname: "")
         guard let sealer = SRTPSealer(key: inbound), let opener = SRTPOpener(key: outbound, maximumSSRCs: 64) else {
             preconditionFailure("keys of the right length make a session")
         }
@@ -210,7 +233,12 @@ package final class VirtualPeer {
         let bytes = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<length]).bytes
         var reader = RTCPCompoundReader()
         while let block = reader.next(bytes) {
-            if RTCPPictureLossIndication.parse(bytes, block) != nil { pictureLossIndications.append(network.now) }
+            if let request = RTCPPictureLossIndication.parse(bytes, block) {
+                pictureLossIndications.append(network.now)
+                keyFrameRequests.append(request.mediaSSRC)
+            }
+            if let estimate = RTCPReceiverEstimate.parse(bytes, block) { estimates.append(estimate.bitrate) }
+            if let feedback = RTCPTransportFeedback.parse(bytes, block) { noteArrivals(feedback, bytes, block) }
             if RTCPFullIntraRequest.parse(bytes, block) != nil { pictureLossIndications.append(network.now) }
             if let report = RTCPSenderReport.parse(bytes, block) { senderReports.append((report, network.now)) }
             for index in 0..<RTCPReportBlock.count(block) {
@@ -229,6 +257,11 @@ package final class VirtualPeer {
             }
         }
         if reader.malformed { failures[.malformedRTCP, default: 0] += 1 }
+    }
+
+    private func noteArrivals(_ feedback: RTCPTransportFeedback, _ bytes: RawSpan, _ block: RTCPBlock) {
+        var reader = RTCPTransportFeedbackReader(feedback, block)
+        while let arrival = reader.next(bytes) { reportedArrivals.append(arrival.sequence) }
     }
 
     package func forgetReceived() { received = [] }

@@ -1,0 +1,355 @@
+import MediaContract
+import MediaSwitch
+import MediaTestKit
+import MediaTransport
+import MediaWire
+import Testing
+
+@Suite("WebRTC transports: checks, handshakes, paths")
+struct WebRTCTransportTests {
+    private func connections(_ events: [MediaEvent]) -> [TransportID] {
+        events.compactMap { if case .transportConnected(let id, _) = $0 { id } else { nil } }
+    }
+
+    private func failures(_ events: [MediaEvent]) -> [TransportFailure] {
+        events.compactMap { if case .transportFailed(_, let failure) = $0 { failure } else { nil } }
+    }
+
+    @Test("keys are agreed in both roles", arguments: [DTLSRole.client, .server])
+    func bothRoles(_ role: DTLSRole) {
+        let scene = BrowserScene(seed: 1)
+        let browser = scene.browser(room: 1, nodeRole: role)
+        browser.connect(scene.network)
+        #expect(browser.media != nil)
+        #expect(connections(scene.network.takeEvents()) == [browser.transport])
+        #expect(browser.answers > 0)
+        #expect(browser.errors == 0)
+        #expect(browser.longestDatagram <= 1200)
+    }
+
+    @Test("a handshake survives loss, duplication and reordering", arguments: UInt64(1)...12)
+    func lossyHandshake(_ seed: UInt64) {
+        let scene = BrowserScene(seed: seed)
+        let role: DTLSRole = seed % 2 == 0 ? .client : .server
+        for link in [\VirtualNetwork.uplink, \.downlink] {
+            scene.network[keyPath: link].loss = 0.3
+            scene.network[keyPath: link].duplication = 0.3
+            scene.network[keyPath: link].jitter = .milliseconds(20)
+        }
+        let browser = scene.browser(room: 1, nodeRole: role)
+        browser.connect(scene.network, within: .seconds(25))
+        scene.network.run(for: .seconds(5))
+        #expect(connections(scene.network.takeEvents()) == [browser.transport], "seed \(seed)")
+    }
+
+    @Test("the wrong certificate fails before any key")
+    func wrongFingerprint() {
+        let scene = BrowserScene(seed: 2)
+        let peer = PeerID(scene.number())
+        scene.network.apply(.addPeer(peer, isolation: IsolationKey(1)))
+        let browser = VirtualBrowser(
+            transport: TransportID(scene.number()), peer: peer, address: scene.address(), nodeRole: .server, seed: 2,
+            now: scene.network.now)
+        scene.network.apply(
+            .addWebRTCTransport(
+                browser.spec(fingerprints: [VirtualBrowser.fingerprint(VirtualBrowser.nodeCertificate)])))
+        browser.connect(scene.network, within: .seconds(2))
+        let events = scene.network.takeEvents()
+        #expect(connections(events).isEmpty)
+        #expect(failures(events) == [.fingerprintMismatch])
+    }
+
+    @Test("nothing but a signed check opens a way in: no answer, no state")
+    func strangers() {
+        let scene = BrowserScene(seed: 3)
+        let browser = scene.browser(room: 1, nodeRole: .server)
+        let stranger = scene.address()
+        var wrong = browser.credentials
+        wrong.password = String(repeating: "0", count: 32)
+        let unknown = ICECredentials(usernameFragment: "0123456789abcdef", password: browser.credentials.password)
+        let hello = [22, 254, 255] + [UInt8](repeating: 0, count: 60)
+        var sent = 0
+        scene.network.tap = { _, _, _, _ in sent += 1 }
+        for _ in 0..<100 {
+            scene.network.inject([
+                (.sharedIPv4, stranger, browser.makeCheck(nominates: true, credentials: wrong)),
+                (.sharedIPv4, stranger, browser.makeCheck(nominates: true, credentials: unknown)),
+                (.sharedIPv4, stranger, hello),
+                (.sharedIPv4, stranger, [0x80, 96] + [UInt8](repeating: 1, count: 40)),
+                (.sharedIPv4, stranger, [0x80, 200] + [UInt8](repeating: 1, count: 40)),
+                (.sharedIPv4, stranger, [0, 1] + [UInt8](repeating: 9, count: 30)),
+            ])
+        }
+        #expect(sent == 0)
+        #expect(scene.network.switchboard.dropCount(.unauthenticCheck) == 100)
+        #expect(scene.network.switchboard.dropCount(.unknownCheck) == 100)
+        #expect(scene.network.switchboard.dropCount(.unverifiedSource) == 300)
+        #expect(scene.network.switchboard.dropCount(.malformedCheck) == 100)
+        browser.connect(scene.network)
+        #expect(browser.media != nil)
+    }
+
+    @Test("a ClientHello race is lost by who has no password", arguments: UInt64(1)...20)
+    func clientHelloRace(_ seed: UInt64) {
+        let scene = BrowserScene(seed: seed)
+        let browser = scene.browser(room: 1, nodeRole: .server)
+        let stranger = scene.address()
+        let other = BrowserScene(seed: seed &+ 1000).browser(room: 1, nodeRole: .server)
+        scene.network.attach(browser, at: browser.address)
+        for _ in 0..<20 {
+            scene.network.send(
+                other.makeCheck(nominates: true, credentials: other.credentials), from: stranger, to: .sharedIPv4)
+            for kind: UInt8 in [20, 21, 22, 23] {
+                scene.network.send(
+                    [kind, 254, 253] + [UInt8](repeating: 7, count: 80), from: stranger, to: .sharedIPv4)
+            }
+            browser.check(scene.network)
+            scene.network.run(for: .milliseconds(10))
+        }
+        browser.connect(scene.network)
+        #expect(connections(scene.network.takeEvents()) == [browser.transport], "seed \(seed)")
+        #expect(scene.network.snapshot().transports.first?.remote == browser.address)
+    }
+
+    @Test("media flows between browsers, under the subscriber's numbers")
+    func media() throws {
+        let scene = BrowserScene(seed: 4)
+        let alice = scene.publisher(room: 1)
+        let bob = scene.subscriber(room: 1)
+        let track = scene.track(of: alice, encodings: [EncodingSpec(ssrcs: [11], rtxSSRC: 12)])
+        _ = scene.subscribe(bob, to: track)
+        let camera = VirtualEncoding(ssrc: 11, content: 1, seed: 5)
+        camera.send(alice, scene.network, isKey: true)
+        for _ in 0..<20 {
+            camera.send(alice, scene.network)
+            scene.network.run(for: .milliseconds(33))
+        }
+        let received = try #require(bob.media).received
+        #expect(received.count == 21)
+        #expect(received.allSatisfy { $0.ssrc == 0xAAAA && $0.payloadType == 120 })
+        #expect(received.map(\.sequence) == Array(500..<521))
+    }
+
+    @Test("what was subscribed before the transport is up starts with it, at a key frame")
+    func subscribedEarly() throws {
+        let scene = BrowserScene(seed: 5)
+        let alice = scene.publisher(room: 1)
+        let track = scene.track(of: alice, encodings: [EncodingSpec(ssrcs: [11])])
+        let bob = scene.browser(room: 1, nodeRole: .server)
+        _ = scene.subscribe(bob, to: track)
+        let camera = VirtualEncoding(ssrc: 11, content: 1, seed: 5)
+        camera.send(alice, scene.network, isKey: true)
+        for _ in 0..<10 {
+            camera.send(alice, scene.network)
+            scene.network.run(for: .milliseconds(33))
+        }
+        bob.connect(scene.network)
+        scene.network.run(for: .milliseconds(20))
+        let asked = try #require(alice.media).keyFrameRequests
+        #expect(asked.contains(11))
+        camera.send(alice, scene.network, isKey: true)
+        camera.send(alice, scene.network)
+        scene.network.run(for: .milliseconds(20))
+        #expect(try #require(bob.media).received.count == 2)
+    }
+
+    @Test("the last nomination is followed, and only an authentic one")
+    func nominations() {
+        let scene = BrowserScene(seed: 6)
+        let browser = scene.subscriber(room: 1)
+        let first = browser.address
+        let other = scene.address()
+        #expect(scene.network.snapshot().transports.first?.remote == first)
+        browser.check(scene.network, nominates: false, from: other)
+        scene.network.run(for: .milliseconds(20))
+        #expect(scene.network.snapshot().transports.first?.remote == first)
+        browser.check(scene.network, nominates: true, from: other)
+        scene.network.run(for: .milliseconds(20))
+        #expect(scene.network.snapshot().transports.first?.remote == other)
+        var wrong = browser.credentials
+        wrong.password = String(repeating: "1", count: 32)
+        browser.check(scene.network, nominates: true, credentials: wrong, from: scene.address())
+        scene.network.run(for: .milliseconds(20))
+        #expect(scene.network.snapshot().transports.first?.remote == other)
+    }
+
+    @Test("a NAT that gives another port is followed, without a nomination when the old one is silent")
+    func rebinding() {
+        let scene = BrowserScene(seed: 7)
+        let browser = scene.subscriber(room: 1)
+        let other = scene.address()
+        browser.move(to: other, scene.network)
+        scene.network.run(for: .seconds(7))
+        browser.check(scene.network, nominates: false)
+        scene.network.run(for: .milliseconds(20))
+        #expect(scene.network.snapshot().transports.first?.remote == other)
+    }
+
+    @Test("an address of a live transport is not taken over by another one's check")
+    func takeover() {
+        let scene = BrowserScene(seed: 8)
+        let victim = scene.subscriber(room: 1)
+        let attacker = scene.subscriber(room: 1)
+        attacker.check(scene.network, nominates: true, from: victim.address)
+        scene.network.run(for: .milliseconds(20))
+        #expect(scene.network.switchboard.dropCount(.wrongSource) == 1)
+        #expect(Set(scene.network.snapshot().transports.map(\.remote)) == [victim.address, attacker.address])
+    }
+
+    @Test("ICE restarts with new credentials while media flows; the old ones count until the next restart")
+    func restart() throws {
+        let scene = BrowserScene(seed: 9)
+        let alice = scene.publisher(room: 1)
+        let bob = scene.subscriber(room: 1)
+        let track = scene.track(of: alice, encodings: [EncodingSpec(ssrcs: [11])])
+        _ = scene.subscribe(bob, to: track)
+        let camera = VirtualEncoding(ssrc: 11, content: 1, seed: 5)
+        camera.send(alice, scene.network, isKey: true)
+        let old = bob.credentials
+        bob.restart(scene.network)
+        let answers = bob.answers
+        bob.check(scene.network, credentials: old)
+        camera.send(alice, scene.network)
+        scene.network.run(for: .milliseconds(20))
+        #expect(bob.errors == 1, "an answer signed with the old password")
+        let other = scene.address()
+        bob.move(to: other, scene.network)
+        bob.check(scene.network)
+        scene.network.run(for: .milliseconds(20))
+        #expect(bob.answers == answers + 1)
+        camera.send(alice, scene.network)
+        scene.network.run(for: .milliseconds(20))
+        #expect(try #require(bob.media).received.count == 3)
+        bob.restart(scene.network)
+        let unknown = scene.network.switchboard.dropCount(.unknownCheck)
+        bob.check(scene.network, credentials: old)
+        scene.network.run(for: .milliseconds(20))
+        #expect(scene.network.switchboard.dropCount(.unknownCheck) == unknown + 1)
+    }
+
+    @Test("a dead peer is told of once, after its silence limit; checks or SRTP alone are life")
+    func consent() {
+        let scene = BrowserScene(seed: 10)
+        let checking = scene.subscriber(room: 1)
+        let sending = scene.publisher(room: 1)
+        let dead = scene.subscriber(room: 1)
+        scene.track(of: sending, encodings: [EncodingSpec(ssrcs: [11])])
+        let camera = VirtualEncoding(ssrc: 11, content: 1, seed: 5)
+        for _ in 0..<40 {
+            checking.check(scene.network)
+            camera.send(sending, scene.network)
+            scene.network.run(for: .seconds(1))
+        }
+        let silent = scene.network.takeEvents().compactMap { event in
+            if case .transportSilent(let id) = event { id } else { nil }
+        }
+        #expect(silent == [dead.transport])
+    }
+
+    @Test("close_notify ends the transport, and a removed one says it")
+    func closing() {
+        let scene = BrowserScene(seed: 11)
+        let leaving = scene.subscriber(room: 1)
+        leaving.closeDTLS(scene.network)
+        scene.network.run(for: .milliseconds(20))
+        #expect(failures(scene.network.takeEvents()) == [.closedByPeer])
+        let removed = scene.subscriber(room: 1)
+        scene.network.applyAndFlush(.removeTransport(removed.transport))
+        scene.network.run(for: .milliseconds(20))
+        #expect(removed.handshakeState == .failed(.closedByPeer))
+        let before = scene.network.switchboard.dropCount(.unknownCheck)
+        removed.check(scene.network)
+        scene.network.run(for: .milliseconds(20))
+        #expect(scene.network.switchboard.dropCount(.unknownCheck) == before + 1)
+    }
+
+    @Test("an ICE-TCP connection carries a call, and its end moves it to another way")
+    func streams() throws {
+        let scene = BrowserScene(seed: 12)
+        let stream = SocketID(SocketID.streamBit | 77)
+        func isBound() -> Bool { scene.network.switchboard.isBound(stream) }
+        let alice = scene.publisher(room: 1)
+        let bob = scene.browser(room: 1, nodeRole: .server, socket: stream)
+        #expect(isBound() == false)
+        bob.connect(scene.network)
+        #expect(isBound() == true)
+        let track = scene.track(of: alice, encodings: [EncodingSpec(ssrcs: [11])])
+        _ = scene.subscribe(bob, to: track)
+        let camera = VirtualEncoding(ssrc: 11, content: 1, seed: 5)
+        var sockets: Set<UInt64> = []
+        scene.network.tap = { _, socket, destination, _ in
+            if destination == bob.address { sockets.insert(socket.rawValue) }
+        }
+        camera.send(alice, scene.network, isKey: true)
+        scene.network.run(for: .milliseconds(20))
+        #expect(try #require(bob.media).received.count == 1)
+        #expect(sockets == [stream.rawValue])
+        scene.network.inject([
+            (.sharedIPv4, bob.address, bob.makeCheck(nominates: false, credentials: bob.credentials))
+        ])
+        sockets = []
+        scene.network.switchboard.socketClosed(stream, now: scene.network.now)
+        camera.send(alice, scene.network)
+        scene.network.run(for: .milliseconds(20))
+        #expect(sockets == [SocketID.sharedIPv4.rawValue])
+        #expect(isBound() == false)
+        scene.network.applyAndFlush(.removeTransport(bob.transport))
+        #expect(!scene.network.closedSockets.contains(stream))
+    }
+
+    @Test("a stream that is in use is closed with its transport")
+    func streamsClose() {
+        let scene = BrowserScene(seed: 13)
+        let stream = SocketID(SocketID.streamBit | 78)
+        let bob = scene.browser(room: 1, nodeRole: .server, socket: stream)
+        bob.connect(scene.network)
+        scene.network.applyAndFlush(.removePeer(bob.peer, ticket: RemovalTicket(1)))
+        #expect(scene.network.closedSockets == [stream])
+    }
+
+    @Test("handshakes of a storm are worked off a few at a time, and all come up")
+    func storm() {
+        let scene = BrowserScene(seed: 14)
+        let browsers = (0..<40).map { _ in scene.browser(room: 1, nodeRole: .server) }
+        for browser in browsers {
+            scene.network.attach(browser, at: browser.address)
+            browser.check(scene.network)
+        }
+        for _ in 0..<60 {
+            scene.network.run(for: .milliseconds(50))
+            for browser in browsers { browser.tick(scene.network) }
+        }
+        #expect(Set(connections(scene.network.takeEvents())).count == 40)
+    }
+
+    @Test("the peer's Opus, RED where it is taken and bare where not")
+    func redundancy() throws {
+        let scene = BrowserScene(seed: 15)
+        let alice = scene.publisher(room: 1)
+        let bob = scene.subscriber(room: 1)
+        let carol = scene.subscriber(room: 1)
+        let track = scene.track(of: alice, codec: .opus, encodings: [EncodingSpec(ssrcs: [21])])
+        _ = scene.subscribe(bob, to: track, rtx: nil, codec: .opus, red: true)
+        _ = scene.subscribe(carol, to: track, rtx: nil, codec: .opus)
+        let media = try #require(alice.media)
+        // One redundant block of 3 bytes, 960 ticks earlier, then the primary one.
+        let offset: UInt32 = 960 << 10 | 3
+        let block: [UInt8] = [UInt8(offset >> 16), UInt8(offset >> 8 & 0xFF), UInt8(offset & 0xFF)]
+        let blocks: [UInt8] = [1, 2, 3, 7, 8, 9, 10]
+        let red: [UInt8] = [0x80 | 111] + block + [111] + blocks
+        let renamed: [UInt8] = [0x80 | 109] + block + [109] + blocks
+        media.publish(scene.network, ssrc: 21, index: 100, timestamp: 960, payloadType: 111, payload: [5, 6])
+        media.publish(scene.network, ssrc: 21, index: 101, timestamp: 1920, payloadType: 63, payload: red)
+        media.publish(scene.network, ssrc: 21, index: 102, timestamp: 2880, payloadType: 63, payload: [0x80 | 111, 0])
+        media.publish(scene.network, ssrc: 21, index: 103, timestamp: 3840, payloadType: 111, payload: [4])
+        scene.network.run(for: .milliseconds(20))
+        let atBob = try #require(bob.media).received
+        let atCarol = try #require(carol.media).received
+        #expect(atBob.map(\.payloadType) == [109, 64, 109])
+        #expect(atBob[1].payload == renamed)
+        #expect(atCarol.map(\.payloadType) == [109, 109, 109])
+        #expect(atCarol.map(\.payload) == [[5, 6], [7, 8, 9, 10], [4]])
+        #expect(atCarol.map(\.sequence) == [500, 501, 502])
+        #expect(scene.network.switchboard.dropCount(.malformedRedundancy) == 1)
+    }
+}

@@ -1,0 +1,1 @@
+../../Fuzz/STUN/STUNExercise.swift
