@@ -168,6 +168,7 @@ let package = Package(
             name: "RTCClientTests",
             dependencies: [
                 "RTCClient", "RoomProtocol", "ParlorNode", "RoomService", "RoomControl", "WebTransport", "MediaWire",
+                "MediaCodecs",
             ],
             swiftSettings: language),
         .testTarget(

@@ -45,6 +45,9 @@ package enum ClientClock: Sendable {
     /// For tests: the monotonic time plus so many nanoseconds.
     case virtual(offset: Int64)
 
+    /// The engine's time at this very moment.
+    package static var monotonic: MediaTime { MediaTime(nanoseconds: parlor_monotonic_time()) }
+
     func wallTime(_ now: MediaTime) -> Int64 {
         switch self {
         case .system: parlor_wall_time()
