@@ -11,7 +11,7 @@
 //   RoomProtocol    FoundationEssentials
 //   RoomControl     RoomProtocol, MediaContract, MediaWire (SDP), CCrypto (HMAC), CSQLite
 //   WebTransport    CWeb
-//   RoomService     RoomControl, RoomProtocol, WebTransport, MediaContract, MediaWire
+//   RoomService     RoomControl, RoomProtocol, WebTransport, MediaContract, MediaWire, CPages
 //   ParlorNode      RoomService, RoomControl, RoomProtocol, MediaEngine, MediaTransport (certificates), WebTransport,
 //                   MediaContract, MediaWire, CYAML
 //   ClientEngine    MediaTransport, MediaContract, MediaWire, CNet
@@ -57,6 +57,7 @@ let package = Package(
             name: "CWeb", path: "CMediaShims/web",
             cxxSettings: [.unsafeFlags(["-O2"])],
             linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+        .target(name: "CPages", path: "Sources/web", exclude: ["README.md", "files"]),
         .systemLibrary(
             name: "CYAML", path: "CMediaShims/yaml", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
         .systemLibrary(
@@ -84,7 +85,7 @@ let package = Package(
         .target(name: "WebTransport", dependencies: ["CWeb"], exclude: ["README.md"], swiftSettings: language),
         .target(
             name: "RoomService",
-            dependencies: ["RoomControl", "RoomProtocol", "WebTransport", "MediaContract", "MediaWire"],
+            dependencies: ["RoomControl", "RoomProtocol", "WebTransport", "MediaContract", "MediaWire", "CPages"],
             exclude: ["README.md"], swiftSettings: language),
         .target(
             name: "ParlorNode",
@@ -154,7 +155,7 @@ let package = Package(
             swiftSettings: language),
         .testTarget(
             name: "MediaEngineTests",
-            dependencies: ["MediaEngine", "MediaContract", "MediaWire", "MediaTransport", "CNet"],
+            dependencies: ["MediaEngine", "MediaSwitch", "MediaContract", "MediaWire", "MediaTransport", "CNet"],
             swiftSettings: language),
         .target(
             name: "RoomTestKit", dependencies: ["RoomControl", "RoomProtocol", "MediaContract", "MediaWire"],

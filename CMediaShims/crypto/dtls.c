@@ -206,7 +206,6 @@ static bool configure(SSL_CTX *context, const char *profiles) {
         context, SSL_OP_NO_QUERY_MTU | SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION
                      | SSL_OP_CIPHER_SERVER_PREFERENCE);
     SSL_CTX_set_mode(context, SSL_MODE_NO_AUTO_CHAIN);
-    SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     // 112 bits: no RSA below 2048, no SHA-1. Set here, whatever the system's configuration says.
     SSL_CTX_set_security_level(context, 2);
@@ -223,6 +222,10 @@ static bool configure(SSL_CTX *context, const char *profiles) {
                            "ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305")
                   == 1
            && SSL_CTX_set1_groups_list(context, "X25519:P-256:P-384") == 1
+           && SSL_CTX_set1_sigalgs_list(
+                  context, "ECDSA+SHA256:RSA-PSS+SHA256:RSA+SHA256:ed25519:ECDSA+SHA384:RSA-PSS+SHA384:RSA+SHA384:"
+                           "ECDSA+SHA512:RSA-PSS+SHA512:RSA+SHA512")
+                  == 1
            // This one returns 0 when all is well.
            && SSL_CTX_set_tlsext_use_srtp(context, profiles) == 0;
 }
@@ -306,20 +309,15 @@ static void fail(parlor_dtls *dtls, int32_t state) {
     dtls->timer_runs = false;
 }
 
-/// Reads what is no handshake: nothing of it is used, but close_notify, alerts and repeated handshake messages count.
+/// Reads what is no handshake: nothing of it is used, but close_notify, alerts and repeated handshake messages count. What
+/// is not authentic OpenSSL drops by itself, so an error is the peer's doing.
 static void drain(parlor_dtls *dtls) {
     uint8_t scratch[2048];
     for (int n = 0; n < most_reads; n++) {
         int length = SSL_read(dtls->ssl, scratch, sizeof scratch);
         if (length > 0) continue;
-        switch (SSL_get_error(dtls->ssl, length)) {
-        case SSL_ERROR_WANT_READ:
-            // Without SSL_MODE_AUTO_RETRY, also after a record that was none of data; then there may be more.
-            if (dtls->incoming_length == 0 && SSL_has_pending(dtls->ssl) == 0) return;
-            break;
-        case SSL_ERROR_ZERO_RETURN: return fail(dtls, PARLOR_DTLS_CLOSED_BY_PEER);
-        default: return fail(dtls, PARLOR_DTLS_FAILED);
-        }
+        if (SSL_get_error(dtls->ssl, length) != SSL_ERROR_WANT_READ) fail(dtls, PARLOR_DTLS_CLOSED_BY_PEER);
+        return;
     }
 }
 
@@ -340,8 +338,28 @@ static void handshake(parlor_dtls *dtls) {
     }
 }
 
+/// Once connected, hardly anything comes: the record buffers, 18 KiB, are there only while something does.
+static bool take_buffers(parlor_dtls *dtls) {
+    return dtls->state != PARLOR_DTLS_CONNECTED || SSL_alloc_buffers(dtls->ssl) == 1;
+}
+
+/// After a step: what the new state does not need goes. What waits to be taken, an alert perhaps, is ours.
+static void release(parlor_dtls *dtls) {
+    if (dtls->state < 0) {
+        SSL_free(dtls->ssl);
+        dtls->ssl = NULL;
+        dtls->timer = NULL;
+    } else if (dtls->state == PARLOR_DTLS_CONNECTED) {
+        // Fails while a record is only half read; then they stay.
+        SSL_free_buffers(dtls->ssl);
+    }
+    ERR_clear_error();
+}
+
 int32_t parlor_dtls_step(parlor_dtls *dtls, const uint8_t *datagram, size_t length) {
     if (dtls->state < 0) return dtls->state;
+    // Without memory, the datagram is lost.
+    if (!take_buffers(dtls)) return dtls->state;
     // What another association left in this thread's queue would be read as an error of this one.
     ERR_clear_error();
     dtls->incoming = datagram;
@@ -350,7 +368,7 @@ int32_t parlor_dtls_step(parlor_dtls *dtls, const uint8_t *datagram, size_t leng
     if (dtls->state == PARLOR_DTLS_CONNECTED) drain(dtls);
     dtls->incoming = NULL;
     dtls->incoming_length = 0;
-    ERR_clear_error();
+    release(dtls);
     return dtls->state;
 }
 
@@ -362,7 +380,7 @@ int32_t parlor_dtls_timeout(parlor_dtls *dtls) {
         dtls->timer->tv_usec = 0;
     }
     if (DTLSv1_handle_timeout(dtls->ssl) < 0) fail(dtls, PARLOR_DTLS_FAILED);
-    ERR_clear_error();
+    release(dtls);
     return dtls->state;
 }
 
@@ -385,10 +403,10 @@ size_t parlor_dtls_take(parlor_dtls *dtls, uint8_t *out, size_t capacity) {
 void parlor_dtls_close(parlor_dtls *dtls) {
     if (dtls->state < 0) return;
     ERR_clear_error();
-    if (dtls->state == PARLOR_DTLS_CONNECTED) SSL_shutdown(dtls->ssl);
-    ERR_clear_error();
+    if (dtls->state == PARLOR_DTLS_CONNECTED && take_buffers(dtls)) SSL_shutdown(dtls->ssl);
     dtls->state = PARLOR_DTLS_CLOSED;
     dtls->timer_runs = false;
+    release(dtls);
 }
 
 // RFC 5764, section 4.2: the client's key, the server's key, the client's salt, the server's salt.

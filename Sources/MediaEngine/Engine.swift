@@ -138,6 +138,9 @@ package final class Engine: MediaPlane {
         workers[worker].setup.sockets.listeners.map(\.address)
     }
 
+    /// Clients that are connected to a worker by TCP; a moment old.
+    package func streamCount(worker: Int) -> Int { workers[worker].streamCount.load(ordering: .relaxed) }
+
     /// Lines for the log. One reader; only the newest are kept for it.
     package var notices: AsyncStream<Notice> { link.notices }
 

@@ -13,6 +13,8 @@ package struct NodeServices: Sendable {
         package var publicURL: String?
         /// The access key that may drain the node; `nil`: nobody may.
         package var operatorKey: String?
+        /// The app with the development keys, for which the page gets tokens; `nil`: the page's visitors bring theirs.
+        package var openApp: String?
         /// WebSockets for signalling at one time.
         package var connections = 10_000
         /// Where apps' events may be sent to.
@@ -50,6 +52,8 @@ package struct NodeServices: Sendable {
         counters: NodeCounters = NodeCounters(), onDrained: @escaping @Sendable () async -> Void = {}
     ) {
         var router = Router(counters: counters)
+        let address = PublicAddress(
+            configured: settings.publicURL, clientAddress: ClientAddress(isTrustedProxy: settings.isTrustedProxy))
         let endpoint = JoinEndpoint(
             apps: apps, directory: directory, environment: environment, settings: settings.plainLegs,
             admission: admission)
@@ -61,12 +65,10 @@ package struct NodeServices: Sendable {
             endpoint: SignallingEndpoint(
                 apps: apps, directory: directory, environment: environment, admission: admission,
                 observe: { counters.joined(code: $0.rawValue) }),
-            address: PublicAddress(
-                configured: settings.publicURL,
-                clientAddress: ClientAddress(isTrustedProxy: settings.isTrustedProxy)),
-            counters: counters, mostConnections: settings.connections,
+            address: address, counters: counters, mostConnections: settings.connections,
             frameBytes: environment.limits.frameBytes)
         signalling.add(to: &router)
+        PageRoutes(address: address, apps: apps, clock: environment.clock, openApp: settings.openApp).add(to: &router)
         let gate = ServerGate(apps: apps, clock: environment.clock)
         AppRoutes(
             gate: gate, callbacks: settings.callbacks,

@@ -81,7 +81,7 @@ final class BrowserScene {
                     id: id, track: track, transport: browser.transport, ssrc: ssrc,
                     payloadType: codec == .opus ? 109 : 120,
                     rtx: rtx.map { SubscriptionSpec.Retransmission(ssrc: $0, payloadType: 124) },
-                    redPayloadType: red ? 64 : nil, firstSequence: 500, timestampOffset: 0x1000,
+                    redPayloadType: red ? 35 : nil, firstSequence: 500, timestampOffset: 0x1000,
                     extensions: [HeaderExtensionMapping(id: 7, kind: .audioLevel)],
                     feedback: BrowserScene.feedback, layer: layer)))
         return id

@@ -59,11 +59,12 @@ struct LayerTests {
         let first = try #require(bob.media).received
         #expect(Set(first.suffix(5).map { $0.payload[6] }) == [2])
         scene.network.apply(.setLayer(subscription, .low))
-        run(20)
+        // A layer is asked for a key frame once a second at most.
+        run(40)
         let second = try #require(bob.media).received
         #expect(second.last?.payload[6] == 1)
         scene.network.apply(.setLayer(subscription, .high))
-        run(30)
+        run(40)
         let received = try #require(bob.media).received
         #expect(received.last?.payload[6] == 2)
         #expect(received.allSatisfy { $0.ssrc == 0xAAAA })

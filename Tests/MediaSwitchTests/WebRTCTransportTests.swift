@@ -345,7 +345,7 @@ struct WebRTCTransportTests {
         scene.network.run(for: .milliseconds(20))
         let atBob = try #require(bob.media).received
         let atCarol = try #require(carol.media).received
-        #expect(atBob.map(\.payloadType) == [109, 64, 109])
+        #expect(atBob.map(\.payloadType) == [109, 35, 109])
         #expect(atBob[1].payload == renamed)
         #expect(atCarol.map(\.payloadType) == [109, 109, 109])
         #expect(atCarol.map(\.payload) == [[5, 6], [7, 8, 9, 10], [4]])

@@ -73,28 +73,32 @@ final class TemporaryFolder {
 enum FreePorts {
     struct NoneFree: Error {}
 
-    static func tcp() throws -> UInt16 { try port(SOCK_STREAM) }
-    static func udp() throws -> UInt16 { try port(SOCK_DGRAM) }
+    static func tcp() throws -> UInt16 { try port([SOCK_STREAM]) }
+    /// Free for TCP too: a media port has both.
+    static func udp() throws -> UInt16 { try port([SOCK_DGRAM, SOCK_STREAM]) }
 
     /// Below the ports that the system gives to outgoing sockets, so that none of those can take it meanwhile.
-    private static func port(_ type: __socket_type) throws -> UInt16 {
+    private static func port(_ types: [__socket_type]) throws -> UInt16 {
         for _ in 0..<200 {
             let candidate = UInt16.random(in: 30_000..<32_000)
-            let descriptor = socket(AF_INET, Int32(type.rawValue), 0)
-            try #require(descriptor >= 0)
-            defer { close(descriptor) }
-            var name = sockaddr_in()
-            name.sin_family = sa_family_t(AF_INET)
-            name.sin_port = candidate.bigEndian
-            name.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-            let bound = withUnsafePointer(to: &name) { pointer in
-                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                    bind(descriptor, address, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
-                }
-            }
-            if bound { return candidate }
+            if try types.allSatisfy({ try isFree(candidate, $0) }) { return candidate }
         }
         throw NoneFree()
+    }
+
+    private static func isFree(_ port: UInt16, _ type: __socket_type) throws -> Bool {
+        let descriptor = socket(AF_INET, Int32(type.rawValue), 0)
+        try #require(descriptor >= 0)
+        defer { close(descriptor) }
+        var name = sockaddr_in()
+        name.sin_family = sa_family_t(AF_INET)
+        name.sin_port = port.bigEndian
+        name.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        return withUnsafePointer(to: &name) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                bind(descriptor, address, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+            }
+        }
     }
 }
 

@@ -63,7 +63,10 @@ struct ConfigurationLoaderTests {
               announce:
                 - 192.0.2.1
                 - "2001:db8::1"
+                - Media.Example.com
+                - all
               port: 7000
+              tcp: false
               workers: auto
               receiveBuffer: 1 MiB
               sendBuffer: 512KiB
@@ -102,7 +105,9 @@ struct ConfigurationLoaderTests {
         #expect(c.http.listen.description == "[2001:db8::1]:80")
         #expect(c.http.trustedProxies.map(\.description) == ["10.0.0.0/8", "::1/128"])
         #expect(c.media.listen?.map(\.host) == ["0.0.0.0", "::"])
-        #expect(c.media.announce?.map(\.host) == ["192.0.2.1", "2001:db8::1"])
+        #expect(
+            c.media.announce?.map(\.description) == ["192.0.2.1", "2001:db8::1", "media.example.com", "all"])
+        #expect(c.media.announce?.last == .all && !c.media.tcp)
         #expect(c.media.port == 7000)
         #expect(c.media.workers == nil)
         #expect(c.media.receiveBuffer == 1 << 20)
@@ -185,7 +190,18 @@ struct ConfigurationLoaderTests {
         ("http:\n  listen: 127.0.0.1", "has no port"),
         ("http:\n  listen: 127.0.0.1:0", "does not end in a port from 1 to 65535"),
         ("http:\n  trustedProxies: [10.0.0.1/8]", "is not an address or a block"),
-        ("media:\n  announce: 0.0.0.0", "0.0.0.0 means every address"),
+        ("media:\n  announce: 0.0.0.0", "0.0.0.0 means every address; name those that clients can reach, or write all"),
+        ("media:\n  announce: [224.0.0.1]", "224.0.0.1 is a multicast address"),
+        ("media:\n  announce: [192.0.2.256]", "\"192.0.2.256\" is neither an address nor a name"),
+        ("media:\n  announce: [\"a b\"]", "\"a b\" is neither an address nor a name"),
+        ("media:\n  announce: [https://a.example]", "is neither an address nor a name"),
+        ("media:\n  announce: [-a.example]", "is neither an address nor a name"),
+        ("media:\n  announce: []", "no address in the list"),
+        (
+            "media:\n  announce: [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q]",
+            "17 addresses; give at most 16"
+        ),
+        ("media:\n  tcp: yes", "\"yes\" is neither true nor false"),
         ("media:\n  listen: [10.0.0.1, 10.0.0.2]", "two IPv4 addresses"),
         ("media:\n  listen: []", "no address in the list"),
         ("media:\n  listen: [[1]]", "a list in the list on line 2"),

@@ -33,6 +33,11 @@ struct EngineSettingsTests {
         #expect(changed.collecting == .zero && !changed.segmentation)
     }
 
+    @Test func tcpUnlessSwitchedOff() {
+        #expect(engine().tcp && engine().streams == StreamLimits())
+        #expect(!engine { $0.tcp = false }.tcp)
+    }
+
     @Test func portsThreadsAndCrypto() {
         let changed = engine {
             $0.port = 9000

@@ -72,8 +72,12 @@ import Testing
     func aSignalEndsItInOrder(signal: Int32) throws {
         let running = try Running(["serve", "--dev"] + flags())
         let text = running.read(until: "ready")
-        #expect(text.contains("UDP \(Self.base)-\(Self.base + 1) on 127.0.0.1, 2 workers"), "got \(text)")
-        #expect(text.contains("announced  127.0.0.1"))
+        #expect(text.contains("UDP and TCP \(Self.base)-\(Self.base + 1) on 0.0.0.0"), "got \(text)")
+        #expect(text.contains(", 2 workers"))
+        for worker in 0..<2 {
+            let row = text.split(separator: "\n").first { $0.contains(" 127.0.0.1:\(Self.base + worker) ") }
+            #expect(row?.trimming(" ").hasPrefix("\(worker) ") == true && row?.hasSuffix("udp, tcp") == true)
+        }
         #expect(text.contains("warning: plain SRTP legs carry their keys in the SDP"))
         #expect(text.hasSuffix("\nready\n"))
         let start = ContinuousClock.now

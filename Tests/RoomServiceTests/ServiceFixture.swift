@@ -33,7 +33,7 @@ struct ServiceFixture: Sendable {
     init(
         ports: ClosedRange<UInt16> = 8000...8499, plainLegs: Bool = true, workers: Int = 1,
         operatorKey: String? = "devkey", server: HTTPServerCounters? = nil, appsPerKey: Int = 1000,
-        callbacks: WebhookAllowList = .everything, limits: RoomLimits = RoomLimits(),
+        callbacks: WebhookAllowList = .everything, openApp: String? = "demo", publicURL: String? = nil, limits: RoomLimits = RoomLimits(),
         stored: (apps: AppDirectory, rooms: SavedRooms, bans: BanTable)? = nil,
         change: (inout AppSettings) -> Void = { _ in }
     ) {
@@ -58,6 +58,8 @@ struct ServiceFixture: Sendable {
             isTrustedProxy: { $0.host == "10.0.0.1" })
         nodeSettings.operatorKey = operatorKey
         nodeSettings.callbacks = callbacks
+        nodeSettings.openApp = openApp
+        nodeSettings.publicURL = publicURL
         nodeSettings.serverCounters = { server }
         services = NodeServices(
             apps: apps, directory: directory, savedRooms: saved, environment: environment, settings: nodeSettings,

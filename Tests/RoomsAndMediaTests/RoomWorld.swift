@@ -236,7 +236,6 @@ final class RoomWorld {
         case .transportConnected(let id, _), .transportHeard(let id), .transportSilent(let id),
             .transportUnreachable(let id), .transportFailed(let id, _):
             number = id.rawValue
-        case .layerChanged(let id, _): number = id.rawValue
         case .trackStarted(let id): number = id.rawValue
         }
         guard let hall = byInstance[RoomInstance(of: number)] else { return }

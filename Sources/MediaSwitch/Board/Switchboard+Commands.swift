@@ -122,7 +122,7 @@ extension Switchboard {
         if spec.feedback.contains(.transportCC), transports[place].pointee.isWebRTC,
             spec.extensions.contains(where: { $0.kind == .transportWideCC })
         {
-            connections[transports[place].pointee.connection].pointee.hasTransportFeedback = true
+            connections[transports[place].pointee.connection].pointee.arrivals.turnOn()
         }
         timers.reserve(owners: transports.capacity + encodings.capacity)
         if transports[place].pointee.nextReport == .distantFuture {

@@ -15,7 +15,7 @@ extension Switchboard {
         _ header: RTPHeader, _ packet: RawSpan, transport place: Int, _ binding: SSRCBinding?, now: MediaTime
     ) {
         let connection = connections[transports[place].pointee.connection]
-        guard connection.pointee.hasTransportFeedback, header.extensionLength > 0, transports[place].pointee.tracks.count > 0
+        guard connection.pointee.arrivals.isOn, header.extensionLength > 0, transports[place].pointee.tracks.count > 0
         else { return }
         let kinds =
             binding.map { encodings[Int($0.encoding)].pointee.extensionKinds }
@@ -67,7 +67,7 @@ extension Switchboard {
     mutating func estimate(transport place: Int, now: MediaTime) {
         let transport = transports[place]
         let connection = connections[transport.pointee.connection]
-        guard transport.pointee.isReady, !connection.pointee.hasTransportFeedback else { return }
+        guard transport.pointee.isReady, !connection.pointee.arrivals.isOn else { return }
         let elapsed = now - connection.pointee.estimatedAt
         let bytes = transport.pointee.bytesIn &- connection.pointee.bytesAtEstimate
         connection.pointee.estimatedAt = now

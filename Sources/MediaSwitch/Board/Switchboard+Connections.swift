@@ -116,10 +116,12 @@ extension Switchboard {
                 path, nominates: request.usesCandidate, isCurrent: number == connection.pointee.fragment, now: now),
             path, transport: place)
         answer(request, bytes, path, connection: transport.pointee.connection)
-        if connection.pointee.role == .client, !connection.pointee.hasStarted {
+        // Our ClientHello is a step like any other, and waits for its turn; where there is no room, the next check tries again.
+        if connection.pointee.role == .client, !connection.pointee.hasStarted,
+            handshakes.append(UnsafeRawBufferPointer(start: nil, count: 0), transport: place, id: transport.pointee.id)
+        {
             connection.pointee.hasStarted = true
-            connection.pointee.association.start(now: now)
-            continueHandshake(transport: place, now: now)
+            connection.pointee.waiting += 1
         }
     }
 
@@ -200,8 +202,11 @@ extension Switchboard {
             let connection = connections[transports[entry.transport].pointee.connection]
             connection.pointee.waiting -= 1
             guard !connection.pointee.hasFailed else { continue }
-            connection.pointee.hasStarted = true
-            connection.pointee.association.receive(bytes, now: now)
+            if bytes.isEmpty {
+                connection.pointee.association.start(now: now)
+            } else {
+                connection.pointee.association.receive(bytes, now: now)
+            }
             continueHandshake(transport: entry.transport, now: now)
         }
     }

@@ -130,19 +130,15 @@ extension Switchboard {
         _ content: UnsafeRawPointer
     ) {
         let payload = content + Int(packet.pointee.extensionLength)
-        guard subscription.pointee.lastPicture >= 0 else {
-            subscription.pointee.pictureShift = 0
-            subscription.pointee.temporalLevelShift = 0
-            return
-        }
-        if packet.pointee.pictureIDLength > 0 {
+        if packet.pointee.pictureIDLength > 0, subscription.pointee.lastPicture >= 0 {
             let own = Self.pictureID(payload, packet)
             subscription.pointee.pictureShift =
                 UInt16(truncatingIfNeeded: subscription.pointee.lastPicture) &+ 1 &- own
         }
-        if packet.pointee.temporalLevelOffset > 0 {
+        if packet.pointee.temporalLevelOffset > 0, subscription.pointee.lastTemporalLevel >= 0 {
             let own = payload.load(fromByteOffset: Int(packet.pointee.temporalLevelOffset), as: UInt8.self)
-            subscription.pointee.temporalLevelShift = subscription.pointee.lastTemporalLevel &+ 1 &- own
+            subscription.pointee.temporalLevelShift =
+                UInt8(truncatingIfNeeded: subscription.pointee.lastTemporalLevel) &+ 1 &- own
         }
     }
 
@@ -173,9 +169,7 @@ extension Switchboard {
             let place = payload + Int(packet.pointee.temporalLevelOffset)
             let shifted = place.load(as: UInt8.self) &+ subscription.pointee.temporalLevelShift
             place.storeBytes(of: shifted, as: UInt8.self)
-            if shifted &- subscription.pointee.lastTemporalLevel < 0x80 {
-                subscription.pointee.lastTemporalLevel = shifted
-            }
+            subscription.pointee.noteSent(temporalLevel: shifted)
         }
     }
 }

@@ -207,6 +207,7 @@ extension Switchboard {
             let candidate = transport.pointee.tracks[position]
             let track = tracks[candidate]
             var names = StreamNames(header, packet, kinds: track.pointee.extensionKinds)
+            if track.pointee.mid.count == 0 { names.mid = nil }
             if let mid = names.mid {
                 guard track.pointee.mid.equals(packet, offset: mid.offset, length: mid.length) else { continue }
             } else {

@@ -14,7 +14,8 @@ struct ArrivalLog: ~Copyable {
         var ticks: Int64 = 0
     }
 
-    private let entries: UnsafeMutablePointer<Entry>
+    /// There once feedback was negotiated: most transports have none.
+    private var entries: UnsafeMutablePointer<Entry>?
     private var highest: Int64 = -1
     /// The first number that was not reported yet.
     private var first: Int64 = 0
@@ -22,16 +23,24 @@ struct ArrivalLog: ~Copyable {
     /// Of the packet noted last.
     private(set) var mediaSSRC: UInt32 = 0
 
-    init() {
-        entries = .allocate(capacity: Self.capacity)
-        entries.initialize(repeating: Entry(), count: Self.capacity)
-    }
+    init() {}
 
-    deinit { entries.deallocate() }
+    deinit { entries?.deallocate() }
+
+    var isOn: Bool { entries != nil }
+
+    /// From here on arrivals are noted. Called when a track is added, never per packet.
+    mutating func turnOn() {
+        guard entries == nil else { return }
+        let new = UnsafeMutablePointer<Entry>.allocate(capacity: Self.capacity)
+        new.initialize(repeating: Entry(), count: Self.capacity)
+        entries = new
+    }
 
     var hasNews: Bool { highest >= first }
 
     mutating func note(_ number: UInt16, ssrc: UInt32, now: MediaTime) {
+        guard let entries else { return }
         mediaSSRC = ssrc
         let sequence: Int64
         if highest < 0 {
@@ -50,7 +59,7 @@ struct ArrivalLog: ~Copyable {
 
     /// Writes what is not reported yet, or as much of it as one message takes. False: nothing was written.
     mutating func write(to writer: inout RTCPWriter, senderSSRC: UInt32) -> Bool {
-        guard hasNews else { return false }
+        guard hasNews, let entries else { return false }
         return withUnsafeTemporaryAllocation(of: RTCPPacketArrival.self, capacity: Self.messageLimit) { arrivals in
             var taken = 0
             var base: Int64 = 0

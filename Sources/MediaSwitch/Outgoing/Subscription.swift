@@ -31,7 +31,7 @@ struct Subscription {
     var temporalLevelShift: UInt8 = 0
     /// The last ones sent; -1: none.
     var lastPicture: Int32 = -1
-    var lastTemporalLevel: UInt8 = 0
+    var lastTemporalLevel: Int32 = -1
     /// Of the encoding that it came from, until it starts in the new one: where a capture time lay on its timeline.
     var leftClock: EncodingClock?
     /// When the encoding that it came from was last heard; `nil`: it did not come from any.
@@ -140,6 +140,11 @@ struct Subscription {
     mutating func noteSent(picture: UInt16, mask: UInt16) {
         let isNewer = lastPicture < 0 || (picture &- UInt16(truncatingIfNeeded: lastPicture)) & mask <= mask / 2
         if isNewer { lastPicture = Int32(picture) }
+    }
+
+    mutating func noteSent(temporalLevel: UInt8) {
+        let isNewer = lastTemporalLevel < 0 || temporalLevel &- UInt8(truncatingIfNeeded: lastTemporalLevel) < 0x80
+        if isNewer { lastTemporalLevel = Int32(temporalLevel) }
     }
 
     mutating func noteSent(report ntp: NTPTime, now: MediaTime) {

@@ -31,13 +31,13 @@ struct HandshakeQueue: ~Copyable {
 
     var isEmpty: Bool { count == 0 }
 
-    /// False: full, or longer than a slot.
+    /// An empty one stands for the first word of a client. False: full, or longer than a slot.
     mutating func append(_ datagram: UnsafeRawBufferPointer, transport: Int, id: TransportID) -> Bool {
-        guard count < Self.capacity, datagram.count <= Self.slotSize, let source = datagram.baseAddress else {
-            return false
-        }
+        guard count < Self.capacity, datagram.count <= Self.slotSize else { return false }
         let place = (first + count) % Self.capacity
-        (storage + place * Self.slotSize).copyMemory(from: source, byteCount: datagram.count)
+        if let source = datagram.baseAddress {
+            (storage + place * Self.slotSize).copyMemory(from: source, byteCount: datagram.count)
+        }
         entries[place] = Entry(transport: transport, id: id, length: datagram.count)
         count += 1
         return true

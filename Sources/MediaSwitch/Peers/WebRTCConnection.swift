@@ -58,7 +58,6 @@ struct WebRTCConnection: ~Copyable {
     /// Arrivals, where transport-wide feedback was negotiated.
     var arrivals = ArrivalLog()
     var feedbackDue = MediaTime.distantFuture
-    var hasTransportFeedback = false
     var bytesAtEstimate: UInt64 = 0
     var estimatedAt = MediaTime.zero
     var lostAtEstimate: Int64 = 0

@@ -32,6 +32,7 @@ package struct DTLSAssociation: ~Copyable, @unchecked Sendable {
     private var filter = DTLSRecordFilter()
     private var bytesIn = 0
     private var isLimitExceeded = false
+    private var isStarted = false
     private var keysTaken = false
     /// The flight that waits for an answer, as the shim numbers them; 0: none does.
     private var flight: UInt32 = 0
@@ -76,9 +77,10 @@ package struct DTLSAssociation: ~Copyable, @unchecked Sendable {
         }
     }
 
-    /// The client's first flight. For a server, nothing.
+    /// The client's first flight, once. For a server, nothing.
     package mutating func start(now: MediaTime) {
-        guard role == .client, flight == 0, bytesIn == 0 else { return }
+        guard role == .client, !isStarted else { return }
+        isStarted = true
         parlor_dtls_step(association, nil, 0)
         schedule(now: now)
     }
@@ -88,6 +90,8 @@ package struct DTLSAssociation: ~Copyable, @unchecked Sendable {
         let isHandshaking = state == .handshaking
         guard isHandshaking || state == .connected, let base = datagram.baseAddress else { return }
         if isHandshaking {
+            // A client that has asked nothing gets no answer.
+            guard role == .server || isStarted else { return }
             bytesIn = bytesIn &+ datagram.count
             guard now < handshakeDeadline, bytesIn <= DTLSAssociation.handshakeByteLimit else { return exceedLimit() }
         }

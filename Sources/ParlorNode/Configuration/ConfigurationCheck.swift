@@ -43,7 +43,7 @@ struct ConfigurationCheck {
                     key,
                     "the plain legs' ports \(text(plain)) and the workers' \(text(media)) overlap; move one of them"))
         }
-        // TCP and UDP do not collide; but a media port will have TCP beside it on the same number.
+        // TCP and UDP do not collide; but a media port has TCP beside it on the same number, or may get it.
         var doors = [(key: "http.listen", name: "HTTP", address: configuration.http.listen)]
         if let tls = configuration.http.tls.listen { doors.append(("http.tls.listen", "HTTPS", tls)) }
         for (key, name, address) in doors {
@@ -82,7 +82,7 @@ struct ConfigurationCheck {
         guard let announce = configuration.media.announce, let listen = configuration.media.listen else {
             return problems
         }
-        for address in announce where !listen.contains(where: { $0.isIPv4 == address.isIPv4 }) {
+        for case .address(let address) in announce where !listen.contains(where: { $0.isIPv4 == address.isIPv4 }) {
             let family = address.isIPv4 ? "IPv4" : "IPv6"
             problems.append(
                 problem(

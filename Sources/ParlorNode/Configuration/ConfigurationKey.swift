@@ -74,11 +74,14 @@ extension ConfigurationKey where Root == NodeConfiguration {
         [
             .init(
                 "media.listen", "LIST", "addresses of the media sockets, at most one IPv4 and one IPv6 (default: all)",
-                \.media.listen, .hosts(wildcards: true), show: hosts),
+                \.media.listen, .hosts, show: hosts),
             .init(
-                "media.announce", "LIST", "addresses that clients are told to send to (default: those of media.listen)",
-                \.media.announce, .hosts(wildcards: false), show: hosts),
-            .init("media.port", "PORT", "UDP port of the first worker; the next has the next", \.media.port, .port),
+                "media.announce", "LIST",
+                "addresses or names that clients are told to send to, auto, or all of the machine's",
+                \.media.announce, .announced,
+                show: { $0.map { $0.map(\.description).joined(separator: ",") } ?? "auto" }),
+            .init("media.port", "PORT", "port of the first worker; the next has the next", \.media.port, .port),
+            .init("media.tcp", "BOOL", "WebRTC over TCP, too, on the same ports (ICE-TCP)", \.media.tcp, .flag),
             .init(
                 "media.workers", "N", "worker threads, or auto: one for each core", \.media.workers,
                 .countOrAuto(1...256, of: "workers"), show: { $0.map { "\($0)" } ?? "auto" }),

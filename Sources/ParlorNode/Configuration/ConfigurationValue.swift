@@ -177,29 +177,24 @@ extension ValueReader where T == TransportAddress? {
 
 extension ValueReader where T == [TransportAddress]? {
     /// At most one address of each family.
-    static func hosts(wildcards: Bool) -> ValueReader {
-        ValueReader { (value) throws(ValueComplaint) in
-            var hosts: [TransportAddress] = []
-            for element in value.elements() {
-                guard let address = TransportAddress(host: element, port: 0) else {
-                    throw ValueComplaint(
-                        "\"\(element)\" is not an address; write a literal such as 192.0.2.7 or 2001:db8::7")
-                }
-                guard !address.isMulticast else { throw ValueComplaint("\(element) is a multicast address") }
-                guard wildcards || !address.isUnspecified else {
-                    throw ValueComplaint("\(element) means every address; name the one that clients can reach")
-                }
-                guard !hosts.contains(where: { $0.isIPv4 == address.isIPv4 }) else {
-                    throw ValueComplaint(
-                        "two \(address.isIPv4 ? "IPv4" : "IPv6") addresses; give at most one of each kind")
-                }
-                hosts.append(address)
+    static let hosts = ValueReader { (value) throws(ValueComplaint) in
+        var hosts: [TransportAddress] = []
+        for element in value.elements() {
+            guard let address = TransportAddress(host: element, port: 0) else {
+                throw ValueComplaint(
+                    "\"\(element)\" is not an address; write a literal such as 192.0.2.7 or 2001:db8::7")
             }
-            guard !hosts.isEmpty else {
-                throw ValueComplaint("no address in the list; leave the key out for the default")
+            guard !address.isMulticast else { throw ValueComplaint("\(element) is a multicast address") }
+            guard !hosts.contains(where: { $0.isIPv4 == address.isIPv4 }) else {
+                throw ValueComplaint(
+                    "two \(address.isIPv4 ? "IPv4" : "IPv6") addresses; give at most one of each kind")
             }
-            return hosts
+            hosts.append(address)
         }
+        guard !hosts.isEmpty else {
+            throw ValueComplaint("no address in the list; leave the key out for the default")
+        }
+        return hosts
     }
 }
 

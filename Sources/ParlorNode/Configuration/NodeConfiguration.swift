@@ -71,10 +71,12 @@ package struct NodeConfiguration: Sendable, Equatable {
         /// Addresses of the media sockets, at most one IPv4 and one IPv6; their `port` is 0 and means nothing.
         /// `nil`: all addresses of the machine.
         package var listen: [TransportAddress]?
-        /// What answers name as the node's address, at most one IPv4 and one IPv6. `nil`: worked out from `listen`.
-        package var announce: [TransportAddress]?
-        /// The first worker's UDP port; worker n has `port + n`.
+        /// What clients are told to send to. `nil`: worked out from `listen`.
+        package var announce: [AnnouncedHost]?
+        /// The first worker's port; worker n has `port + n`.
         package var port: UInt16 = 7900
+        /// Whether WebRTC clients may come by TCP, too, on the same addresses and numbers (ICE-TCP, RFC 6544).
+        package var tcp = true
         /// Number of worker threads. `nil`: one for each core.
         package var workers: Int?
         /// Size asked for the receive buffer of a worker's shared socket, in bytes; a plain leg's is asked for the same, but
@@ -188,11 +190,11 @@ package struct NodeConfiguration: Sendable, Equatable {
 }
 
 extension NodeConfiguration {
-    /// What `parlor serve --dev` starts from: loopback only, one app with well-known keys, plain legs allowed. HTTPS is off until
-    /// somebody says where; `parlor serve` does.
+    /// What `parlor serve --dev` starts from: HTTP on loopback, media on every address of the machine (a browser on it may use any of
+    /// them), one app with well-known keys, plain legs allowed. HTTPS is off until somebody says where; `parlor serve` does.
     package static var development: NodeConfiguration {
         var configuration = NodeConfiguration()
-        configuration.media.listen = [TransportAddress(ipv4: 0x7F00_0001, port: 0)]
+        configuration.media.announce = [.all]
         configuration.media.plain.enabled = true
         configuration.http.tls.certificate = .selfSigned
         configuration.apps = [.development]

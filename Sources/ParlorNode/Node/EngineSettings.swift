@@ -8,6 +8,7 @@ extension Engine.Configuration {
         ipv4 = addresses.ipv4
         ipv6 = addresses.ipv6
         mediaPort = media.port
+        tcp = media.tcp
         workers = media.workers ?? 0
         plainPorts = media.plain.portRange
         receiveBufferSize = media.receiveBuffer

@@ -63,13 +63,15 @@ package final class Node: Sendable {
             throw StartFailure(description: "no certificate for DTLS could be made")
         }
         let descriptors = OpenFileLimit.raise()
-        let addresses = NodeAddresses(configuration.media, machine: machine)
+        let addresses = NodeAddresses(
+            configuration.media, machine: machine, names: HostNames.look(up: configuration.media.announce))
+        if let failure = addresses.failure {
+            throw StartFailure(description: "\(failure) (\(Node.place("media.announce", loaded)))")
+        }
+        var engineConfiguration = Engine.Configuration(configuration.media, addresses)
+        engineConfiguration.dtls = dtls
         let engine: Engine
-        do {
-            var settings = Engine.Configuration(configuration.media, addresses)
-            settings.dtls = dtls
-            engine = try Engine(settings)
-        } catch {
+        do { engine = try Engine(engineConfiguration) } catch {
             throw StartFailure(description: "\(error) (\(Node.place(error, loaded)))")
         }
         self.engine = engine
@@ -88,11 +90,11 @@ package final class Node: Sendable {
             throw StartFailure(description: "webhooks cannot be sent: \(error)")
         }
         self.webhooks = webhooks
+        let connections = ConnectionSettings(
+            fingerprint: certificate.fingerprint, announced: addresses.candidates,
+            firstPort: configuration.media.port, tcp: configuration.media.tcp)
         let environment = RoomEnvironment(
-            plane: engine, limits: RoomLimits(configuration.limits),
-            connections: ConnectionSettings(
-                fingerprint: certificate.fingerprint, announced: addresses.announced,
-                firstPort: configuration.media.port)
+            plane: engine, limits: RoomLimits(configuration.limits), connections: connections
         ) { room, instance, notice in
             savedRooms.observe(room, instance, notice)
             webhooks.observe(room, instance, notice)
@@ -118,6 +120,8 @@ package final class Node: Sendable {
             isTrustedProxy: { client in proxies.contains { $0.contains(client) } })
         settings.publicURL = configuration.http.publicURL
         settings.operatorKey = configuration.operatorKey
+        settings.openApp =
+            configuration.apps.contains(.development) ? NodeConfiguration.App.development.id : nil
         settings.connections = configuration.limits.connections
         settings.callbacks = configuration.webhooks.allow
         // The server's tasks keep the services; the services must not keep the server.
@@ -142,8 +146,10 @@ package final class Node: Sendable {
         }
         warnings =
             addresses.warnings + engine.warnings + Node.warnings(configuration)
-            + OpenFileLimit.warnings(descriptors, configuration)
-        summary = Node.summary(configuration, addresses, engine)
+            + OpenFileLimit.warnings(
+                descriptors, configuration,
+                streams: configuration.media.tcp ? engineConfiguration.streams.connections * engine.workerCount : 0)
+        summary = Node.summary(configuration, addresses, engine, connections)
 
         reports = Task { [directory] in await directory.run() }
         notices = Task { [stream = engine.notices] in
@@ -253,7 +259,8 @@ package final class Node: Sendable {
     // MARK: Words
 
     private static func summary(
-        _ configuration: NodeConfiguration, _ addresses: NodeAddresses, _ engine: Engine
+        _ configuration: NodeConfiguration, _ addresses: NodeAddresses, _ engine: Engine,
+        _ connections: ConnectionSettings
     ) -> [String] {
         let first = Int(configuration.media.port)
         let last = first + engine.workerCount - 1
@@ -269,13 +276,13 @@ package final class Node: Sendable {
         return [
             "HTTP       TCP \(configuration.http.listen)",
             "HTTPS      \(https ?? "off")",
-            "media      UDP \(ports) on \(hosts), \(workers)",
-            "announced  \(addresses.announced.map(\.host).joined(separator: ", "))",
+            "media      UDP\(configuration.media.tcp ? " and TCP" : "") \(ports) on \(hosts), \(workers)",
             "plain SRTP \(plain.enabled ? "UDP \(range) on \(hosts)" : "off")",
             "crypto     \(engine.sealingName)",
             "apps       \(configuration.apps.map(\.id).joined(separator: ", "))",
             "data       \(configuration.dataDir ?? "in memory")",
-        ]
+            "candidates of each worker:",
+        ] + CandidateTable.lines(connections, workers: engine.workerCount).map { "  \($0)" }
     }
 
     private static func warnings(_ configuration: NodeConfiguration) -> [String] {
@@ -298,6 +305,7 @@ package final class Node: Sendable {
     private static func place(_ error: Engine.StartError, _ loaded: ConfigurationLoader.Loaded) -> String {
         switch error {
         case .listen, .portOutOfRange: place("media.port", loaded)
+        case .listenTCP: "\(place("media.port", loaded)); media.tcp: false does without"
         case .noAddress: place("media.listen", loaded)
         case .noMultiBuffer, .unknownSealing: place("media.crypto", loaded)
         case .resources: place("media.workers", loaded)

@@ -15,14 +15,15 @@ enum OpenFileLimit {
         return Int(clamping: limit.rlim_cur)
     }
 
-    static func warnings(_ limit: Int, _ configuration: NodeConfiguration) -> [String] {
+    /// - Parameter streams: media connections over TCP that all workers together may keep.
+    static func warnings(_ limit: Int, _ configuration: NodeConfiguration, streams: Int) -> [String] {
         let ports = configuration.media.plain.enabled ? configuration.media.plain.portRange.count : 0
         // Listeners, workers and what the runtime has open.
-        let needed = ports + configuration.limits.httpConnections + 64
+        let needed = ports + streams + configuration.limits.httpConnections + 64
         guard limit < needed else { return [] }
         return [
-            "the process may open \(limit) files, but plain ports and HTTP connections together may want \(needed): raise the limit "
-                + "(ulimit -n, or LimitNOFILE in systemd) or lower limits.httpConnections"
+            "the process may open \(limit) files, but plain ports, HTTP connections and media over TCP together may want "
+                + "\(needed): raise the limit (ulimit -n, or LimitNOFILE in systemd) or lower limits.httpConnections"
         ]
     }
 }

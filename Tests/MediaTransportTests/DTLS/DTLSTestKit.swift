@@ -36,6 +36,8 @@ struct DTLSDatagram {
     var isFromClient: Bool
     /// How many this end sent before it.
     var number: Int
+    /// Since the beginning.
+    var time: MediaDuration
     var bytes: [UInt8]
 }
 
@@ -118,7 +120,7 @@ struct DTLSPair: ~Copyable {
     mutating func collect(_ fate: (DTLSDatagram) -> [MediaDuration]) {
         for (isFromClient, bytes) in client.takeAll().map({ (true, $0) }) + server.takeAll().map({ (false, $0) }) {
             let number = sent.count { $0.isFromClient == isFromClient }
-            let datagram = DTLSDatagram(isFromClient: isFromClient, number: number, bytes: bytes)
+            let datagram = DTLSDatagram(isFromClient: isFromClient, number: number, time: elapsed, bytes: bytes)
             sent.append(datagram)
             for delay in fate(datagram) {
                 underway.append(Arrival(time: now + delay, order: order, datagram: datagram))

@@ -1,0 +1,169 @@
+import { TokenClaims } from '/parlor-client.js';
+import { Meter, listDevices } from './devices.js';
+import { find } from './dom.js';
+import { remember, remembered, userIDFor, wishes } from './settings.js';
+import { LANGUAGES, currentLanguage, explain, onLanguageChange, setLanguage, text } from './texts.js';
+
+const DEFAULT_ROOM = 'demo-1';
+
+/** Where a person says which room, who, and what to show; `onJoin({ token, name, userData })` goes on from there. */
+export class Lobby {
+    onJoin = async () => {};
+    #media;
+    #meter = new Meter(find('preview-meter'));
+    #openApp;
+    #problem;
+
+    constructor(media) {
+        this.#media = media;
+        this.#fill();
+        find('join-form').addEventListener('submit', (event) => { event.preventDefault(); this.#join(); });
+        find('source').addEventListener('change', () => { remember('source', this.source); this.#preview(); });
+        find('name').addEventListener('change', () => { if (this.source === 'synthetic') this.#preview(); });
+        for (const kind of ['camera', 'microphone']) {
+            find(kind).addEventListener('change', (event) => { remember(kind, event.target.value); if (this.isShown) this.#preview(); });
+        }
+        find('speaker').addEventListener('change', (event) => remember('speaker', event.target.value));
+        find('token').addEventListener('input', () => this.#readToken());
+        find('language').addEventListener('change', (event) => { remember('language', event.target.value); setLanguage(event.target.value); });
+        navigator.mediaDevices?.addEventListener?.('devicechange', () => this.#listDevices());
+        onLanguageChange(() => this.#translate());
+    }
+
+    get source() { return find('source').value; }
+    get isShown() { return !find('lobby').hidden; }
+
+    #fill() {
+        for (const [tag, name] of Object.entries(LANGUAGES)) find('language').add(new Option(name, tag, false, tag === currentLanguage()));
+        find('room-name').value = wishes.room || remembered('room') || DEFAULT_ROOM;
+        find('name').value = wishes.name || remembered('name');
+        find('token').value = wishes.token;
+        find('admin').checked = wishes.isAdmin;
+        const source = wishes.source || remembered('source');
+        if (['devices', 'synthetic', 'none'].includes(source)) find('source').value = source;
+    }
+
+    /** openApp: the app for which the node makes tokens, if any. */
+    async show(openApp, problem) {
+        this.#openApp = openApp;
+        find('lobby').hidden = false;
+        find('device-slot').append(find('device-fields'));
+        const usesToken = !openApp || wishes.token !== '';
+        find('token-field').hidden = !usesToken;
+        find('room-field').hidden = usesToken;
+        find('admin-field').hidden = usesToken;
+        this.#readToken();
+        this.#tell(problem);
+        this.#setBusy(false);
+        const first = [usesToken ? find('token') : find('room-name'), find('name')].find((field) => !field.value);
+        (first ?? find('join')).focus();
+        await this.#preview();
+        if (wishes.joins && !this.hasJoined) await this.#join();
+    }
+
+    hide() {
+        find('lobby').hidden = true;
+        this.#meter.stop();
+        find('preview').srcObject = null;
+    }
+
+    // Preview
+
+    async #preview() {
+        const kind = this.source;
+        find('device-fields').hidden = kind !== 'devices';
+        this.#note(kind === 'none' ? 'lobby.preview.none' : kind === 'devices' ? 'lobby.preview.wait' : '');
+        this.#meter.stop();
+        find('preview').srcObject = null;
+        find('preview').classList.toggle('mirrored', kind === 'devices');
+        this.#tell();
+        try { await this.#media.open(kind, find('name').value.trim() || 'Parlor'); } catch (error) { this.#tell(error); }
+        if (kind !== this.source || !this.isShown) return;
+        const { audio, video } = this.#media;
+        if (video) find('preview').srcObject = new MediaStream([video]);
+        this.#note(video ? '' : kind === 'none' ? 'lobby.preview.none' : 'lobby.preview.off');
+        this.#meter.show(audio);
+        await this.#listDevices();
+    }
+
+    #note(key) {
+        find('preview-note').dataset.text = key;
+        find('preview-note').textContent = key ? text(key) : '';
+    }
+
+    async #listDevices() {
+        await listDevices(find('camera'), 'videoinput', 'camera');
+        await listDevices(find('microphone'), 'audioinput', 'microphone');
+        const outputs = await listDevices(find('speaker'), 'audiooutput', 'speaker');
+        find('speaker-field').hidden = outputs === 0 || !('setSinkId' in HTMLMediaElement.prototype);
+    }
+
+    // Joining
+
+    #readToken() {
+        const field = find('token').value.trim();
+        const hint = find('token-hint');
+        hint.classList.remove('problem');
+        if (!field) { hint.textContent = text('lobby.token.hint'); return undefined; }
+        try {
+            const claims = TokenClaims.read(field);
+            if (claims.expiresAt * 1000 < Date.now()) throw text('lobby.token.old');
+            hint.textContent = text('lobby.token.read', { room: claims.roomName, user: claims.userID });
+            return claims;
+        } catch (problem) {
+            hint.textContent = typeof problem === 'string' ? problem : text('lobby.token.bad');
+            hint.classList.add('problem');
+            return undefined;
+        }
+    }
+
+    async #join() {
+        const name = find('name').value.trim();
+        const room = find('room-name').value.trim();
+        const usesToken = !find('token-field').hidden;
+        if (usesToken && !this.#readToken()) return this.#refuse('invalid.token', find('token'));
+        if (!usesToken && !/^[A-Za-z0-9_-]{1,64}$/.test(room)) return this.#refuse('invalid.room', find('room-name'));
+        if (!name && !usesToken) return this.#refuse('invalid.name', find('name'));
+        this.hasJoined = true;
+        remember('name', name);
+        if (!usesToken) remember('room', room);
+        this.#tell();
+        this.#setBusy(true);
+        try {
+            const token = usesToken ? find('token').value.trim() : await this.#makeToken(room, userIDFor(name));
+            const known = TokenClaims.read(token);
+            await this.onJoin({ token, name: name || known.userID, userData: JSON.stringify({ name: name || known.userID }) });
+        } catch (error) { this.#tell(error); } finally { this.#setBusy(false); }
+    }
+
+    async #makeToken(room, user) {
+        const query = new URLSearchParams({ room, user, ...(find('admin').checked ? { permission: 'admin' } : {}) });
+        const response = await fetch(`/dev/token?${query}`).catch(() => { throw { code: 21004 }; });
+        const body = await response.json().catch(() => ({}));
+        if (!response.ok) throw { code: body.code ?? 21001, message: body.error };
+        return body.token;
+    }
+
+    #refuse(key, field) {
+        this.#tell({ key });
+        field.focus();
+    }
+
+    #tell(problem) {
+        this.#problem = problem;
+        find('lobby-problem').textContent = problem ? explain(problem) : '';
+    }
+
+    #setBusy(isBusy) {
+        find('join').disabled = isBusy;
+        find('join').dataset.text = isBusy ? 'lobby.joining' : 'lobby.join';
+        find('join').textContent = text(find('join').dataset.text);
+    }
+
+    #translate() {
+        find('language').value = currentLanguage();
+        this.#readToken();
+        this.#tell(this.#problem);
+        this.#listDevices();
+    }
+}

@@ -1,0 +1,452 @@
+import { LocalTrack } from '/parlor-client.js';
+import { Chat } from './chat.js';
+import { listDevices } from './devices.js';
+import { find, icon, make, setIcon } from './dom.js';
+import { ask, notify, showDialog } from './notices.js';
+import { People } from './people.js';
+import { Keyboard } from './keyboard.js';
+import { remembered, roomLink } from './settings.js';
+import { Stage } from './stage.js';
+import { explain, label, onLanguageChange, text } from './texts.js';
+import { Tile } from './tile.js';
+
+const OWN = 'own';
+/** Between two looks at loudness, and at figures, in ms. */
+const HEARING = 150;
+const MEASURING = 1000;
+
+let present;
+onLanguageChange(() => present?.translate());
+
+/** A person in a room: what the client tells becomes tiles, lists and sentences; what the person presses becomes calls. */
+export class Room {
+    onEnd = () => {};
+    #ended = false;
+    #sounds = new Map();
+    #timers = [];
+    #panel;
+    #screen;
+    #isDetailed = false;
+    #isMeasuring = false;
+    #soundNotice;
+    #ends = [];
+
+    constructor(client, media, name) {
+        this.client = client;
+        this.media = media;
+        this.name = name;
+        this.tracks = [];
+        this.stage = new Stage();
+        this.chat = new Chat((words) => this.#say(words));
+        this.list = new People(this);
+        this.keyboard = new Keyboard(this);
+        present = this;
+        this.#listen();
+    }
+
+    get pinned() { return this.stage.pinned; }
+    get mirrorsOwn() { return this.media.kind === 'devices'; }
+    get mayRemove() { return Boolean(this.client.claims?.isAdmin); }
+
+    // Opening and closing
+
+    async open() {
+        find('room').hidden = false;
+        find('room-title').textContent = this.client.claims.roomName;
+        document.title = `${this.client.claims.roomName} – ${text('title')}`;
+        this.#press();
+        this.stage.onArranged = () => { for (const tile of this.stage.tiles.values()) tile.adaptQuality(); };
+        this.own = new Tile(this, OWN, { name: this.name, isOwn: true });
+        this.stage.add(this.own);
+        for (const user of this.client.remoteUserList) this.#addUser(user);
+        this.chat.onChange = () => this.refresh();
+        this.#timers = [setInterval(() => this.#hear(), HEARING), setInterval(() => this.measure(), MEASURING)];
+        this.keyboard.open();
+        this.translate();
+        await this.#publish();
+    }
+
+    close() {
+        if (this.#ended) return;
+        this.#ended = true;
+        present = undefined;
+        for (const end of this.#ends) end();
+        for (const timer of this.#timers) clearInterval(timer);
+        for (const sound of this.#sounds.values()) sound.remove();
+        this.#screen?.forEach((track) => track.stop());
+        this.#soundNotice?.remove();
+        this.keyboard.close();
+        this.stage.close();
+        this.#show(undefined);
+        find('dialog').close();
+        find('room').hidden = true;
+    }
+
+    // What the client tells
+
+    #listen() {
+        const on = (name, listener) => this.#ends.push(this.client.on(name, listener));
+        on('connectionStateChanged', (state, info) => this.#stateChanged(state, info));
+        on('mediaStateChanged', () => this.refresh());
+        on('userJoined', (user) => { if (this.own) { this.#addUser(user); notify(text('people.joined', { name: nameOf(user) })); } });
+        on('userLeft', (user) => { this.stage.remove(user.userID); notify(text('people.left', { name: nameOf(user) })); this.refresh(); });
+        on('userReconnecting', () => this.refresh());
+        on('userReconnected', () => this.refresh());
+        on('networkGradeChanged', () => this.refresh());
+        on('tracksPublished', () => this.refresh());
+        on('tracksUnpublished', (tracks) => { for (const track of tracks) this.#removeTrack(track); this.refresh(); });
+        on('tracksSubscribed', (tracks) => { for (const track of tracks) this.#showTrack(track); this.refresh(); });
+        on('tracksUnsubscribed', (tracks) => { for (const track of tracks) this.#removeTrack(track); this.refresh(); });
+        on('mediaReplaced', (track) => this.#showTrack(track));
+        on('muteStateChanged', () => this.refresh());
+        on('localMuteStateChanged', () => this.refresh());
+        on('profileChanged', () => this.measure());
+        on('messageReceived', ({ identifier, userID, content, timestamp }) => {
+            const user = this.client.remoteUser(userID);
+            this.chat.add({ id: identifier, name: user ? nameOf(user) : userID, content, timestamp, isOwn: false });
+        });
+        on('messageRefused', (id, error) => this.chat.refuse(id, explain(error)));
+        on('localTracksLost', (tracks, error) => {
+            this.tracks = this.tracks.filter((track) => !tracks.includes(track));
+            notify(text('lost.tracks', { reason: explain(error) }), { isProblem: true, life: 0 });
+            this.refresh();
+        });
+    }
+
+    #stateChanged(state, info) {
+        if (state === 'reconnected') notify(text('state.reconnected'));
+        if (state !== 'disconnected') return this.refresh();
+        const wasIn = this.own !== undefined;
+        this.close();
+        if (wasIn) this.onEnd(info);
+        return undefined;
+    }
+
+    #addUser(user) {
+        if (!this.stage.tiles.has(user.userID)) this.stage.add(new Tile(this, user.userID, { name: nameOf(user) }));
+        for (const track of [...user.audioTracks, ...user.videoTracks]) if (track.isSubscribed) this.#showTrack(track);
+        this.refresh();
+    }
+
+    #showTrack(track) {
+        if (!this.own || !track.mediaStreamTrack) return;
+        if (track.kind === 'audio') return this.#playSound(track);
+        const user = this.client.remoteUser(track.userID);
+        let tile = this.stage.tiles.get(track.userID);
+        if (track.tag === 'screen') {
+            const key = `${track.userID} ${track.trackID}`;
+            tile = this.stage.tiles.get(key);
+            if (!tile) {
+                tile = new Tile(this, key, { name: nameOf(user), isScreen: true });
+                this.stage.add(tile);
+                if (!this.pinned) this.pin(tile);
+            }
+        } else if (tile?.track && tile.track !== track && tile.track.isSubscribed) {
+            // A second camera has a tile of its own.
+            const key = `${track.userID} ${track.trackID}`;
+            tile = this.stage.tiles.get(key) ?? new Tile(this, key, { name: nameOf(user) });
+            if (!this.stage.tiles.has(key)) this.stage.add(tile);
+        }
+        tile?.show(track);
+        if (this.#isDetailed) tile?.setDetailed(true);
+        tile?.adaptQuality();
+        return undefined;
+    }
+
+    #removeTrack(track) {
+        this.#sounds.get(track.trackID)?.remove();
+        this.#sounds.delete(track.trackID);
+        const own = `${track.userID} ${track.trackID}`;
+        if (this.stage.tiles.has(own)) return this.stage.remove(own);
+        const tile = this.stage.tiles.get(track.userID);
+        if (tile?.track === track) tile.show(undefined);
+        return undefined;
+    }
+
+    #playSound(track) {
+        const sound = this.#sounds.get(track.trackID) ?? make('audio', { autoplay: true });
+        this.#sounds.set(track.trackID, sound);
+        sound.srcObject = new MediaStream([track.mediaStreamTrack]);
+        document.body.append(sound);
+        const speaker = remembered('speaker');
+        if (speaker) sound.setSinkId?.(speaker).catch(() => {});
+        sound.play().catch((error) => {
+            if (error.name !== 'NotAllowedError' || this.#soundNotice?.isConnected) return;
+            const act = () => { for (const each of this.#sounds.values()) each.play().catch(() => {}); };
+            this.#soundNotice = notify(text('state.sound'), { action: { label: text('state.sound.play'), act }, life: 0 });
+        });
+    }
+
+    // What tiles ask
+
+    userOf(tile) { return tile.isOwn ? undefined : this.client.remoteUser(tile.key.split(' ')[0]); }
+
+    audioOf(tile) {
+        if (tile.isOwn) return this.microphone;
+        return this.userOf(tile)?.audioTracks.find((track) => track.tag !== 'screen-audio');
+    }
+
+    pin(tile) {
+        this.stage.pin(tile);
+        this.refresh();
+    }
+
+    setProfile(track, profile) {
+        try { this.client.setProfile(track, profile); } catch (error) { notify(explain(error), { isProblem: true }); }
+    }
+
+    // What the person shows
+
+    get microphone() { return this.tracks.find((track) => track.tag === 'microphone'); }
+    get camera() { return this.tracks.find((track) => track.tag === 'camera'); }
+
+    async #publish() {
+        this.tracks = this.media.localTracks();
+        this.media.synthetic?.resume().catch(() => {});
+        this.own.show(this.camera);
+        this.refresh();
+        for (const track of this.tracks) {
+            track.mediaStreamTrack.addEventListener('ended', () => notify(text('device.ended'), { isProblem: true }));
+        }
+        try { await this.client.publish(this.tracks); } catch (error) {
+            if (!this.#ended) notify(explain(error), { isProblem: true, life: 0 });
+        }
+        this.refresh();
+    }
+
+    toggle(kind) {
+        const track = this[kind];
+        if (!track) return;
+        track.updateMute(!track.isMutedByClient);
+        this.refresh();
+    }
+
+    async toggleScreen() {
+        if (this.#screen) return this.#stopScreen();
+        try {
+            this.#screen = await LocalTrack.screen({ video: { frameRate: { max: 15 } }, audio: true }, { video: { bitrate: 2500 } });
+            this.#screen[0].mediaStreamTrack.addEventListener('ended', () => this.#stopScreen());
+            await this.client.publish(this.#screen);
+        } catch (error) {
+            this.#screen?.forEach((track) => track.stop());
+            this.#screen = undefined;
+            // Who changed their mind in the browser's dialog needs no sentence.
+            if (error.name !== 'NotAllowedError') notify(explain(error), { isProblem: true });
+        }
+        return this.refresh();
+    }
+
+    async #stopScreen() {
+        const tracks = this.#screen;
+        this.#screen = undefined;
+        this.refresh();
+        if (!tracks) return;
+        for (const track of tracks) track.stop();
+        await this.client.unpublish(tracks.filter((track) => track.isPublished)).catch(() => {});
+    }
+
+    // Messages and people
+
+    #say(words) {
+        try {
+            const id = this.client.sendMessage(words);
+            this.chat.add({ id, name: this.name, content: words, timestamp: Date.now(), isOwn: true });
+            return true;
+        } catch (error) {
+            notify(explain(error), { isProblem: true });
+            return false;
+        }
+    }
+
+    people() {
+        const others = this.client.remoteUserList.map((user) => ({
+            user, name: nameOf(user), microphone: user.audioTracks.some((track) => !track.isMuted),
+            camera: user.videoTracks.some((track) => !track.isMuted),
+        }));
+        const own = {
+            name: this.name, isOwn: true, isHost: this.mayRemove, microphone: this.microphone && !this.microphone.isMuted,
+            camera: this.camera && !this.camera.isMuted,
+        };
+        return [own, ...others];
+    }
+
+    async remove(user) {
+        const name = nameOf(user);
+        if (!await ask(text('people.remove.ask', { name }), text('people.remove', { name }))) return;
+        try {
+            await this.client.kick(user.userID);
+            notify(text('people.removed', { name }));
+        } catch (error) { notify(explain(error), { isProblem: true }); }
+    }
+
+    leave() { this.client.leave(); }
+
+    // Controls
+
+    #press() {
+        const on = (id, act) => {
+            const element = find(id);
+            element.addEventListener('click', act);
+            this.#ends.push(() => element.removeEventListener('click', act));
+        };
+        on('toggle-microphone', () => this.toggle('microphone'));
+        on('toggle-camera', () => this.toggle('camera'));
+        on('toggle-screen', () => this.toggleScreen());
+        on('toggle-chat', () => this.togglePanel('chat'));
+        on('toggle-people', () => this.togglePanel('people'));
+        on('toggle-details', () => this.toggleDetails());
+        on('leave', () => this.leave());
+        on('open-help', () => this.keyboard.help());
+        on('open-settings', () => this.#openSettings());
+        on('invite', async () => {
+            await navigator.clipboard?.writeText(roomLink(this.client.claims.roomName)).catch(() => {});
+            notify(`${text('people.invited')} ${roomLink(this.client.claims.roomName)}`);
+        });
+        const draw = (id, name, words) => find(id).replaceChildren(icon(name), ...(words ? [make('span', { 'data-text': words })] : []));
+        draw('toggle-microphone', 'microphone', 'short.microphone');
+        draw('toggle-camera', 'camera', 'short.camera');
+        draw('toggle-screen', 'screen', 'short.screen');
+        draw('toggle-chat', 'chat', 'control.chat');
+        draw('toggle-people', 'people', 'control.people');
+        draw('toggle-details', 'details', 'control.details');
+        draw('leave', 'leave', 'control.leave');
+        draw('invite', 'link');
+        draw('open-settings', 'settings');
+        draw('open-help', 'help');
+    }
+
+    togglePanel(name) { this.#show(this.#panel === name ? undefined : name); }
+
+    closePanel() {
+        if (this.#panel === undefined) return false;
+        this.#show(undefined);
+        return true;
+    }
+
+    #show(name) {
+        const before = this.#panel;
+        this.#panel = name;
+        const panel = find('panel');
+        panel.hidden = name === undefined;
+        const content = { chat: this.chat, people: this.list }[name];
+        const close = make('button', { class: 'plain', 'aria-label': text('control.close'), onclick: () => this.#show(undefined) }, icon('close'));
+        if (content) {
+            panel.replaceChildren(make('header', {}, make('h2', {}, text(`${name}.title`)), close), content.element);
+            panel.setAttribute('aria-label', text(`${name}.title`));
+        }
+        for (const each of ['chat', 'people']) find(`toggle-${each}`).setAttribute('aria-expanded', String(name === each));
+        if (name === 'chat') this.chat.shown();
+        if (!name && before && !this.#ended) find(`toggle-${before}`).focus();
+        if (!this.#ended) this.refresh();
+    }
+
+    toggleDetails() {
+        this.#isDetailed = !this.#isDetailed;
+        for (const tile of this.stage.tiles.values()) tile.setDetailed(this.#isDetailed);
+        this.refresh();
+    }
+
+    async #openSettings() {
+        const fields = find('device-fields');
+        fields.hidden = false;
+        const dialog = showDialog(text('settings.title'), fields);
+        await listDevices(find('camera'), 'videoinput', 'camera');
+        await listDevices(find('microphone'), 'audioinput', 'microphone');
+        await listDevices(find('speaker'), 'audiooutput', 'speaker');
+        const change = async (event) => {
+            const { id, value } = event.target;
+            if (id === 'speaker') return this.#sounds.forEach((sound) => sound.setSinkId?.(value).catch(() => {}));
+            const track = id === 'camera' ? this.camera : this.microphone;
+            if (!track || this.media.kind !== 'devices') return undefined;
+            try { await track.replace(await this.media.change(id, value)); } catch (error) { notify(explain(error), { isProblem: true }); }
+            return this.own.show(this.camera);
+        };
+        fields.addEventListener('change', change);
+        dialog.addEventListener('close', () => {
+            fields.removeEventListener('change', change);
+            find('device-slot').append(fields);
+        }, { once: true });
+    }
+
+    // What is shown of all that
+
+    translate() {
+        for (const id of ['invite', 'open-settings', 'open-help']) label(find(id), find(id).dataset.label);
+        label(find('toggle-chat'), 'control.chat');
+        label(find('toggle-people'), 'control.people');
+        label(find('toggle-details'), 'control.details');
+        label(find('leave'), 'control.leave');
+        for (const element of find('room').querySelectorAll('[data-text]')) element.textContent = text(element.dataset.text);
+        this.chat.translate();
+        if (this.#panel) this.#show(this.#panel);
+        this.refresh();
+    }
+
+    /** All that depends on states: cheap enough to do after each event. */
+    refresh() {
+        if (this.#ended || !this.own) return;
+        const switched = (id, track, name) => {
+            const button = find(id);
+            const isOn = Boolean(track && !track.isMuted);
+            button.disabled = !track;
+            button.classList.toggle('off', !isOn);
+            button.setAttribute('aria-pressed', String(isOn));
+            setIcon(button.querySelector('svg'), isOn ? name : `${name}Off`);
+            label(button, `control.${name}.${isOn ? 'off' : 'on'}`);
+        };
+        switched('toggle-microphone', this.microphone, 'microphone');
+        switched('toggle-camera', this.camera, 'camera');
+        find('toggle-screen').disabled = !navigator.mediaDevices?.getDisplayMedia;
+        find('toggle-screen').setAttribute('aria-pressed', String(Boolean(this.#screen)));
+        label(find('toggle-screen'), `control.screen.${this.#screen ? 'off' : 'on'}`);
+        find('toggle-details').setAttribute('aria-pressed', String(this.#isDetailed));
+        find('toggle-chat').dataset.count = this.chat.unread || '';
+        find('room-count').textContent = text('people.count', { count: this.client.remoteUserList.length + 1 });
+        this.#refreshBanner();
+        for (const tile of this.stage.tiles.values()) tile.refresh();
+        this.list.refresh();
+    }
+
+    #refreshBanner() {
+        const { publishing, subscribing } = this.client.mediaStates;
+        const isBroken = [publishing, subscribing].some((state) => state === 'disconnected' || state === 'failed');
+        const key = this.client.connectionState === 'reconnecting' ? 'state.reconnecting' : isBroken ? 'state.media' : '';
+        find('banner').hidden = key === '';
+        find('banner').dataset.state = key;
+        find('banner').textContent = key ? text(key) : '';
+        find('room').classList.toggle('cut', key === 'state.reconnecting');
+    }
+
+    #hear() {
+        const now = performance.now();
+        for (const tile of this.stage.tiles.values()) {
+            if (tile.isScreen) continue;
+            const audio = this.audioOf(tile);
+            tile.hear(tile.isOwn || audio?.isMuted ? undefined : audio?.audioLevel, now);
+        }
+    }
+
+    /** Figures into the tiles that show them. */
+    async measure() {
+        if (this.#isMeasuring || this.#ended || ![...this.stage.tiles.values()].some((tile) => tile.isDetailed)) return;
+        this.#isMeasuring = true;
+        try {
+            const figures = await this.client.statistics();
+            for (const tile of this.stage.tiles.values()) {
+                tile.showFigures({
+                    video: figures.get(tile.track?.trackID), audio: tile.isScreen ? undefined : figures.get(this.audioOf(tile)?.trackID),
+                });
+            }
+        } catch { /* Of a connection that has just gone. */ } finally { this.#isMeasuring = false; }
+    }
+}
+
+/** What the user calls itself; else its id. */
+export function nameOf(user) {
+    if (!user) return '';
+    try {
+        const { name } = JSON.parse(user.userData);
+        if (typeof name === 'string' && name.trim()) return name.trim().slice(0, 60);
+    } catch { /* Of an app that gives something else. */ }
+    return user.userID;
+}

@@ -1,0 +1,68 @@
+// Everything the page says, in two languages.
+
+import { english } from './texts-en.js';
+import { chinese } from './texts-zh.js';
+
+export const LANGUAGES = Object.freeze({ en: 'English', zh: '中文' });
+const DICTIONARIES = { en: english, zh: chinese };
+
+let language = 'en';
+const listeners = new Set();
+
+/** The language that the browser prefers among those that the page has. */
+export function preferredLanguage() {
+    for (const tag of navigator.languages ?? [navigator.language]) {
+        const short = tag.toLowerCase().split('-')[0];
+        if (short in DICTIONARIES) return short;
+    }
+    return 'en';
+}
+
+export function currentLanguage() { return language; }
+
+export function setLanguage(tag) {
+    language = tag in DICTIONARIES ? tag : 'en';
+    document.documentElement.lang = language === 'zh' ? 'zh-Hans' : 'en';
+    applyTexts(document);
+    for (const listener of listeners) listener();
+}
+
+/** Calls the listener after each change of the language. */
+export function onLanguageChange(listener) { listeners.add(listener); }
+
+/** The sentence of that key, with `{name}` replaced. A key with `|` has a form for one and a form for more. */
+export function text(key, values = {}) {
+    const entry = DICTIONARIES[language][key] ?? english[key] ?? key;
+    const [one, more = one] = entry.split('|');
+    const form = values.count === 1 ? one : more;
+    return form.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
+}
+
+/** Fills in every element with data-text, data-label (aria-label and title) or data-placeholder. */
+export function applyTexts(root) {
+    for (const element of root.querySelectorAll('[data-text]')) element.textContent = text(element.dataset.text);
+    for (const element of root.querySelectorAll('[data-label]')) label(element, element.dataset.label);
+    for (const element of root.querySelectorAll('[data-placeholder]')) element.placeholder = text(element.dataset.placeholder);
+}
+
+/** Names a control for eyes and screen readers, and keeps it named when the language changes. */
+export function label(element, key) {
+    element.dataset.label = key;
+    const words = text(key);
+    element.setAttribute('aria-label', words);
+    const shortcut = element.dataset.shortcut;
+    element.title = shortcut ? `${words} (${shortcut})` : words;
+}
+
+/** Any failure in words a person understands. */
+export function explain(error) {
+    const devices = {
+        NotAllowedError: 'device.denied', SecurityError: 'device.denied', NotFoundError: 'device.missing',
+        NotReadableError: 'device.busy', AbortError: 'device.busy', OverconstrainedError: 'device.unfit',
+    };
+    if (error?.name in devices) return text(devices[error.name]);
+    if (error?.key) return text(error.key, error.values);
+    const key = `error.${error?.code}`;
+    const sentence = key in english ? text(key) : text('error.other');
+    return error?.code ? `${sentence} (${error.code})` : `${sentence} ${error?.message ?? ''}`.trim();
+}

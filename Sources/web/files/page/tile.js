@@ -1,0 +1,146 @@
+import { icon, make, setIcon } from './dom.js';
+import { Menu } from './menu.js';
+import { fittingProfile } from './layout.js';
+import { describe } from './overlay.js';
+import { label, text } from './texts.js';
+
+/** Above this level of loudness, 0 to 1, somebody speaks: about -40 dB. */
+const SPEAKS = 0.01;
+
+/** One picture of the stage, or the place of a person without one. */
+export class Tile {
+    track = undefined;
+    quality = 'auto';
+    isDetailed = false;
+    #lastHeard = 0;
+    #figures;
+
+    /** room: what the tile asks for: `pin(tile)`, `setProfile(track, profile)`. key: unique on the stage. */
+    constructor(room, key, { name, isOwn = false, isScreen = false }) {
+        this.room = room;
+        this.key = key;
+        this.name = name;
+        this.isOwn = isOwn;
+        this.isScreen = isScreen;
+        this.video = make('video', { playsinline: true, autoplay: true, '.muted': true });
+        this.initials = make('span', { class: 'initials', 'aria-hidden': 'true' });
+        this.note = make('p', { class: 'tile-note' });
+        this.microphone = icon('microphoneOff');
+        this.caption = make('span', { class: 'tile-name' });
+        this.network = make('span', { class: 'network', role: 'img' });
+        this.overlay = make('dl', { class: 'overlay', hidden: true });
+        this.menuButton = make('button', { class: 'plain tile-menu', 'aria-haspopup': 'menu' }, icon('menu'));
+        label(this.menuButton, 'tile.menu');
+        this.menu = new Menu(this.menuButton, () => this.#choices());
+        this.element = make('figure', { class: 'tile', tabindex: '0', 'data-key': key },
+            this.initials, this.video, this.note, this.overlay, this.menuButton, this.menu.element,
+            make('figcaption', {}, this.microphone, this.caption, this.network));
+        this.element.addEventListener('dblclick', (event) => { if (event.target !== this.menuButton) room.pin(this); });
+        this.element.classList.toggle('own', isOwn);
+        this.element.classList.toggle('screen', isScreen);
+        this.video.addEventListener('loadeddata', () => this.refresh());
+        this.video.addEventListener('resize', () => this.refresh());
+        this.refresh();
+    }
+
+    /** Shows a track: a RemoteTrack or a LocalTrack; undefined: nobody's picture, only the name. */
+    show(track) {
+        this.track = track;
+        const media = track?.mediaStreamTrack;
+        const present = this.video.srcObject?.getVideoTracks()[0];
+        if (media !== present) this.video.srcObject = media ? new MediaStream([media]) : null;
+        if (media) this.video.play().catch(() => {});
+        this.video.classList.toggle('mirrored', this.isOwn && !this.isScreen && this.room.mirrorsOwn);
+        this.refresh();
+    }
+
+    get hasPicture() { return this.track !== undefined && !this.track.isMuted && this.track.mediaStreamTrack !== undefined; }
+
+    refresh() {
+        const { name } = this;
+        this.caption.textContent = this.isScreen ? text('tile.screen', { name }) : this.isOwn ? `${name} (${text('people.you')})` : name;
+        this.initials.textContent = [...name.trim()].slice(0, /^[\x00-\x7f]/.test(name) ? 2 : 1).join('').toUpperCase();
+        const isShown = this.hasPicture && (this.isOwn || this.video.readyState >= 2);
+        this.element.classList.toggle('pictured', isShown);
+        const waits = this.hasPicture && !isShown;
+        const isUnavailable = this.track && !this.isOwn && !this.track.isMuted && this.track.isTried && !this.track.isSubscribed;
+        this.note.textContent = waits ? text('tile.waiting') : isUnavailable ? text('tile.unavailable') : '';
+        const audio = this.room.audioOf(this);
+        setIcon(this.microphone, audio && !audio.isMuted ? 'microphone' : 'microphoneOff');
+        this.microphone.classList.toggle('off', !audio || audio.isMuted);
+        this.microphone.style.display = this.isScreen ? 'none' : '';
+        const user = this.room.userOf(this);
+        this.element.classList.toggle('reconnecting', Boolean(user?.isReconnecting));
+        this.network.dataset.grade = user?.networkGrade ?? '';
+        const words = [this.caption.textContent];
+        if (!this.isScreen && (!audio || audio.isMuted)) words.push(text('tile.muted'));
+        if (user?.isReconnecting) words.push(text('people.reconnecting'));
+        this.element.setAttribute('aria-label', words.join(', '));
+        if (this.#figures) this.showFigures(this.#figures);
+    }
+
+    // Sound
+
+    /** Marks who speaks; a second after the last word it ends. */
+    hear(level, now) {
+        if (level !== undefined && level > SPEAKS) this.#lastHeard = now;
+        this.element.classList.toggle('speaking', now - this.#lastHeard < 700);
+    }
+
+    get lastHeard() { return this.#lastHeard; }
+
+    // Quality
+
+    /** Asks for the layer that was chosen, or that fits the size on the screen. */
+    adaptQuality() {
+        const { track } = this;
+        if (this.isOwn || !track?.isSubscribed || track.profiles.length < 2) return;
+        const pixels = this.element.clientWidth * Math.min(devicePixelRatio, 2);
+        const wanted = this.quality === 'auto' ? fittingProfile(pixels, track.wantedProfile) : this.quality;
+        if (wanted !== track.wantedProfile) this.room.setProfile(track, wanted);
+    }
+
+    setQuality(quality) {
+        this.quality = quality;
+        this.adaptQuality();
+    }
+
+    #choices() {
+        const pinned = this.room.pinned === this;
+        const choices = [
+            { key: pinned ? 'tile.unpin' : 'tile.pin', act: () => this.room.pin(this) },
+            { key: 'tile.details', isChecked: this.isDetailed, act: () => this.setDetailed(!this.isDetailed) },
+        ];
+        if (!this.isOwn && (this.track?.profiles?.length ?? 0) > 1) {
+            choices.push({ heading: 'tile.quality' });
+            for (const quality of ['auto', 'high', 'medium', 'low']) {
+                choices.push({
+                    key: `tile.quality.${quality}`, isRadio: true, isChecked: this.quality === quality,
+                    act: () => this.setQuality(quality),
+                });
+            }
+        }
+        return choices;
+    }
+
+    // Details
+
+    setDetailed(isDetailed) {
+        this.isDetailed = isDetailed;
+        this.overlay.hidden = !isDetailed;
+        if (isDetailed) this.room.measure();
+    }
+
+    showFigures(figures) {
+        this.#figures = figures;
+        if (!this.isDetailed) return;
+        this.overlay.replaceChildren(...describe(figures, this).flatMap(([key, value]) =>
+            [make('dt', {}, text(key)), make('dd', {}, value)]));
+    }
+
+    close() {
+        this.video.srcObject = null;
+        this.menu.close();
+        this.element.remove();
+    }
+}

@@ -1,0 +1,545 @@
+"""What people do on the page, in groups. A step is a sentence that holds, or the scenario fails there."""
+import asyncio
+import json
+
+from kit import Failed, need, source_of
+
+GROUPS = {}
+
+
+def scenario(group, **options):
+    def note(function):
+        GROUPS.setdefault(group, []).append((function.__doc__.strip(), function, options))
+        return function
+    return note
+
+
+# ---- calls
+
+@scenario("calls")
+async def two_and_three(stage, step):
+    """two and three people see and hear each other"""
+    anna = await stage.person("call", "Anna", "anna")
+    bob = await stage.person("call", "Bob", "bob")
+    await asyncio.gather(anna.sees(bob), bob.sees(anna))
+    step("each sees the other's own frames, in their order")
+    await asyncio.gather(anna.hears(bob), bob.hears(anna))
+    step("each hears the other's own tone")
+    carol = await stage.person("call", "王伟", "carol")
+    await asyncio.gather(carol.sees(anna), carol.sees(bob), anna.sees(carol), bob.sees(carol))
+    await asyncio.gather(carol.hears(anna), carol.hears(bob), anna.hears(carol))
+    step("a third one, who comes later, sees and hears both, and they see and hear it")
+    await anna.until("document.querySelector('.tile[data-key=carol] .tile-name').textContent === '王伟'", "its name is shown")
+    await anna.until("document.querySelector('#room-count').textContent === '3 people'", "three people are counted")
+    await anna.until("document.querySelector('.tile[data-key=bob]').classList.contains('speaking')", "who sounds is highlighted")
+    step("names, number, and who speaks")
+    await stage.shot(anna, "three")
+
+    # Chat, with words that must not be read as HTML.
+    await anna.press("c")
+    await anna.until("document.activeElement === document.querySelector('.chat-form input')", "the chat has the focus")
+    words = "Hello <b>Bob</b> & 王伟 = \"x\""
+    await anna.type(words)
+    await anna.press("Enter")
+    for other in (bob, carol):
+        await other.until("document.querySelector('#toggle-chat').dataset.count === '1'", "a message is counted")
+        await other.click("#toggle-chat")
+        await other.until(f"document.querySelector('.message-text').textContent === {json.dumps(words)}", "the words are those")
+        need(await other.js("document.querySelector('.message-head b').textContent") == "Anna", "the sender is named")
+    await carol.type("你好")
+    await carol.press("Enter")
+    await anna.until("[...document.querySelectorAll('.message-text')].at(-1).textContent === '你好'", "an answer comes")
+    step("chat in both directions")
+    await carol.press("Escape")
+    await carol.until("document.querySelector('#panel').hidden", "Escape closes the chat")
+
+    # Mute.
+    await bob.click("#toggle-microphone")
+    await anna.until("document.querySelector('.tile[data-key=bob] figcaption .icon').classList.contains('off')", "a muted microphone is shown")
+    await asyncio.gather(anna.hears_nothing_of(bob), carol.hears(anna))
+    step("a muted microphone is shown, and silent; the others are heard on")
+    await bob.press("Escape")
+    await bob.press("v")
+    await asyncio.gather(anna.has_picture(bob, False), carol.has_picture(bob, False))
+    step("a camera that is off shows no picture")
+    await bob.press("v")
+    await bob.press("m")
+    await asyncio.gather(anna.has_picture(bob), anna.sees(bob), anna.hears(bob))
+    step("both come back")
+    late = await stage.person("call", "Dora", "dora", publishes=False)
+    await asyncio.gather(late.sees(anna), late.sees(carol))
+    step("somebody who only watches sees the others")
+    await late.click("#leave")
+    await anna.until("!document.querySelector('.tile[data-key=dora]')", "who has left has no tile")
+    need(await late.js("document.querySelector('#lobby').hidden") is False, "who has left is in the lobby")
+    await carol.close()
+    await anna.until("!document.querySelector('.tile[data-key=carol]')", "who closed the tab is gone at once", within=5)
+    step("leaving, and closing the tab")
+
+
+@scenario("calls")
+async def screen(stage, step):
+    """a screen is shared beside the camera"""
+    anna = await stage.person("screen", "Anna", "anna")
+    bob = await stage.person("screen", "Bob", "bob")
+    # A canvas for the screen: a machine without one has nothing to share.
+    await anna.js("""(async () => {
+        const { SyntheticSource } = await import('/page/synthetic.js');
+        navigator.mediaDevices.getDisplayMedia = async () => {
+            globalThis.shared = new SyntheticSource('screen', [640, 360], 5);
+            return new MediaStream([shared.video]);
+        };
+    })()""")
+    await anna.click("#toggle-screen")
+    key = await bob.until("document.querySelector('.tile.screen')?.dataset.key", "the screen has a tile")
+    await bob.until("document.querySelector('.tile.screen').classList.contains('large')", "it is enlarged")
+    await bob.js(f"watcher.then((w) => w.record({json.dumps(key)}))")
+    await bob.until(f"watcher.then((w) => w.frames({json.dumps(key)}, 0).filter((f) => f.source === {source_of('screen')}).length > 3)",
+                    "the screen's own frames come")
+    await bob.sees(anna)
+    step("screen and camera are seen, each in its tile")
+    await stage.shot(bob, "screen")
+    await anna.press("s")
+    await bob.until("!document.querySelector('.tile.screen')", "the screen's tile is gone")
+    await bob.sees(anna)
+    step("the camera goes on when the screen is not shared any more")
+    for _ in range(3):
+        await anna.click("#toggle-screen")
+        await bob.until("document.querySelector('.tile.screen.pictured')", "the screen is shared again")
+        await anna.click("#toggle-screen")
+        await bob.until("!document.querySelector('.tile.screen')", "and again not")
+    await bob.sees(anna)
+    step("three times again")
+
+
+@scenario("calls")
+async def two_rooms(stage, step):
+    """two rooms at once, and nothing leaks"""
+    people = await asyncio.gather(
+        stage.person("north", "Anna", "anna"), stage.person("north", "Bob", "bob"),
+        stage.person("south", "Carl", "anna"), stage.person("south", "Dora", "bob"))
+    pairs = [(people[0], people[1]), (people[2], people[3])]
+    # `sees` refuses frames of anybody else, and both rooms have the same user ids.
+    await asyncio.gather(*(one.sees(two, frames=15) for pair in pairs for one, two in (pair, pair[::-1])))
+    await asyncio.gather(*(one.hears(two) for pair in pairs for one, two in (pair, pair[::-1])))
+    await people[0].js("parlor.client.sendMessage('for the north only')")
+    await people[1].until("document.querySelector('#toggle-chat').dataset.count === '1'", "the message came")
+    for one in people[2:]:
+        need(await one.js("document.querySelector('#toggle-chat').dataset.count") == "", "a message went into the other room")
+    for one in people:
+        need(await one.js("document.querySelectorAll('.tile').length") == 2, "two tiles in each room")
+    step("frames, tones and messages stay in their room, although the user ids are the same")
+
+
+# ---- layers
+
+@scenario("layers")
+async def layers(stage, step):
+    """a receiver chooses among the layers of a video"""
+    anna = await stage.person("layers", "Anna", "anna", size="960x540")
+    bob = await stage.person("layers", "Bob", "bob", publishes=False)
+    await bob.until("parlor.client.remoteUser('anna').videoTracks[0]?.profiles.length === 3", "there are three layers")
+    # Until the sender has found out what its network carries, the large layer may not come.
+    await bob.js("parlor.room.stage.tiles.get('anna').setQuality('high')")
+    await bob.sees(anna, width=960, within=60)
+    step("high: the large picture")
+    await bob.press("d")
+    for key, quality, width in (("3", "low", 240), ("2", "medium", 480), ("1", "high", 960)):
+        since = await bob.js("performance.now()")
+        await bob.js("document.querySelector('.tile[data-key=anna]').focus()")
+        await bob.press(key, code=f"Digit{key}")
+        await bob.until(f"parlor.client.remoteUser('anna').videoTracks[0].profile === {json.dumps(quality)}",
+                        f"{quality} is announced")
+        await bob.sees(anna, width=width)
+        gap = await bob.longest_gap(anna, since)
+        need(gap < 1500, f"the picture stood still for {gap:.0f} ms while the layer changed to {quality}")
+        await bob.until(f"document.querySelector('.tile[data-key=anna] .overlay').textContent.includes('{width} × ')",
+                        "the details show the size")
+        step(f"{quality}: {width} pixels wide, announced, longest gap {gap:.0f} ms")
+    await stage.shot(bob, "details")
+    # The menu does the same, by keyboard alone.
+    await bob.js("document.querySelector('.tile[data-key=anna] .tile-menu').focus()")
+    await bob.press("Enter")
+    await bob.until("document.querySelector('.tile[data-key=anna] .menu')?.hidden === false", "the menu opens")
+    await stage.shot(bob, "menu")
+    for _ in range(5):
+        await bob.press("ArrowDown")
+    need(await bob.js("document.activeElement.textContent") == "Low", "the arrows move")
+    await bob.press("Enter")
+    await bob.sees(anna, width=240)
+    step("the menu, by arrows and Enter")
+
+
+# ---- moderation
+
+@scenario("moderation")
+async def moderation(stage, step):
+    """people are removed, by a host and by the server"""
+    host = await stage.person("hosted", "Hanna", "hanna", admin="1", publishes=False)
+    bob = await stage.person("hosted", "Bob", "bob")
+    carol = await stage.person("hosted", "Carol", "carol", publishes=False)
+    await bob.press("p")
+    await bob.until("document.querySelectorAll('.people li[data-user]').length === 3", "three in the list")
+    need(await bob.js("document.querySelector('.people button')") is None, "who is no host can remove nobody")
+    refused = await bob.js("parlor.client.kick('carol').then(() => 0, (error) => error.code)")
+    need(refused == 10051, f"and the server refuses it with 10051, not {refused}")
+    step("who is no host removes nobody")
+    await host.press("p")
+    await host.click(".people li[data-user=carol] button")
+    await host.until("document.querySelector('#dialog').open", "the page asks back")
+    await stage.shot(host, "remove")
+    await host.click("#dialog .danger")
+    need(await carol.ending() == "You were removed from the room.", "the removed one reads why")
+    await host.until("!document.querySelector('.tile[data-key=carol]')", "and is gone")
+    await stage.shot(carol, "removed")
+    step("a host removes somebody, who reads why")
+    await carol.click("#again")
+    await carol.until("!document.querySelector('#lobby').hidden", "the lobby is back")
+    await carol.click("#join")
+    await carol.joined(publishes=False)
+    await carol.sees(bob)
+    step("who was removed may join again")
+
+    tracks = json.loads(await stage.cli("room", "hosted", "--json"))
+    sound = [track for user in tracks["users"] if user["userId"] == "bob" for track in user["tracks"] if track["kind"] == "audio"][0]
+    await stage.cli("mute", "hosted", sound["trackId"])
+    await bob.until("document.querySelector('#toggle-microphone').classList.contains('off')", "the muted one sees it")
+    await carol.until("document.querySelector('.tile[data-key=bob] figcaption .icon').classList.contains('off')", "and the others")
+    await stage.cli("mute", "hosted", sound["trackId"], "--off")
+    await bob.until("!document.querySelector('#toggle-microphone').classList.contains('off')", "and its end")
+    step("a mute by the server is shown on both sides")
+    await stage.cli("message", "hosted", "The room closes soon.")
+    await carol.until("document.querySelector('#toggle-chat').dataset.count === '1'", "the server's words come")
+    await stage.cli("kick", "hosted", "bob")
+    need(await bob.ending() == "You were removed from the room.", "a kick by the server API")
+    step("message and kick by the server API")
+    await stage.cli("close", "hosted", "--reason", "good night")
+    need(await host.ending() == "The room was closed.", "the host reads that the room is closed")
+    need(await carol.ending() == "The room was closed.", "and the others")
+    step("the room is closed")
+
+
+@scenario("moderation", expects_faults=True)
+async def refusals(stage, step):
+    """every failure in words"""
+    first = await stage.person("twice", "Anna", "anna", publishes=False)
+    await stage.person("twice", "Anna", "anna", publishes=False)
+    need("another page" in await first.ending(), "who joined elsewhere reads so")
+    step("the same user elsewhere")
+    bad = await stage.person("x", "Anna", "anna", publishes=False, waits=False, token="a:b:c")
+    await bad.until("document.querySelector('#lobby-problem').textContent === 'A room token is needed to join.'", "the token is no token")
+    old = await stage.cli("token", "--room", "x", "--user", "anna", "--ttl", "1")
+    await asyncio.sleep(2.2)
+    late = await stage.person("x", "Anna", "anna", publishes=False, waits=False, token=old)
+    await late.until("document.querySelector('#token-hint').textContent.includes('expired')", "the token is too old")
+    forged = (await stage.cli("token", "--room", "x", "--user", "anna")).split(":")
+    forged[1] = "A" * 27 + "="
+    wrong = await stage.person("x", "Anna", "anna", publishes=False, waits=False, token=":".join(forged))
+    await wrong.until("document.querySelector('#lobby-problem').textContent.includes('did not let you in')", "the server refuses it")
+    step("tokens that are none, too old, forged")
+    good = await stage.cli("token", "--room", "by-token", "--user", "erna")
+    chinese = await stage.person("x", "", "x", publishes=False, token=good, lang="zh")
+    need(await chinese.js("document.querySelector('#room-title').textContent") == "by-token", "the token names the room")
+    step("a good token names room and user")
+    room = await stage.page("/?room=bad%20name&name=A&source=none&autojoin=1&lang=zh", "room")
+    await room.until("document.querySelector('#lobby-problem').textContent.startsWith('房间名由')", "a bad room's name, in Chinese")
+    step("a name that no room can have")
+
+
+# ---- losses
+
+@scenario("losses", expects_faults=True)
+async def losses(stage, step):
+    """signalling is cut, media goes on, everything comes back"""
+    proxy, base = await stage.proxy()
+    anna = await stage.person("cut", "Anna", "anna", base=base)
+    bob = await stage.person("cut", "Bob", "bob")
+    await asyncio.gather(anna.sees(bob), bob.sees(anna))
+    since = await bob.js("performance.now()")
+    here = await anna.js("performance.now()")
+    proxy.refuses = True
+    proxy.cut()
+    await anna.until("document.querySelector('#banner').dataset.state === 'state.reconnecting' && !document.querySelector('#banner').hidden",
+                     "the page says that it is cut off")
+    await bob.until("document.querySelector('.tile[data-key=anna]').classList.contains('reconnecting')", "the other one sees it")
+    await stage.shot(anna, "reconnecting")
+    await bob.js("parlor.client.sendMessage('while you were away')")
+    await asyncio.sleep(2)
+    proxy.refuses = False
+    await anna.until("parlor.client.connectionState === 'reconnected'", "it is back", within=30)
+    await anna.until("document.querySelector('#banner').hidden", "the banner is gone")
+    await bob.until("!document.querySelector('.tile[data-key=anna]').classList.contains('reconnecting')", "the other one sees that, too")
+    await anna.until("document.querySelector('#toggle-chat').dataset.count === '1'", "the message of meanwhile has come")
+    gaps = [await bob.longest_gap(anna, since), await anna.longest_gap(bob, here)]
+    need(max(gaps) < 1000, f"media went on while signalling was cut: longest gaps {gaps}")
+    step(f"signalling cut and resumed; longest gaps of the picture {gaps[0]:.0f} and {gaps[1]:.0f} ms")
+    await asyncio.gather(anna.sees(bob), bob.sees(anna), anna.hears(bob), bob.hears(anna))
+    # What is done after a way back works as before.
+    await anna.press("v")
+    await bob.has_picture(anna, False)
+    await anna.press("v")
+    await asyncio.gather(bob.has_picture(anna), bob.sees(anna))
+    step("mute works after the way back")
+
+    since = await bob.js("performance.now()")
+    here = await anna.js("performance.now()")
+    await anna.js("parlor.client.restartMedia()")
+    await asyncio.gather(anna.sees(bob, frames=20), bob.sees(anna, frames=20))
+    gaps = [await bob.longest_gap(anna, since), await anna.longest_gap(bob, here)]
+    need(max(gaps) < 1000, f"media went on through an ICE restart: longest gaps {gaps}")
+    step(f"ICE restart of both connections; longest gaps {gaps[0]:.0f} and {gaps[1]:.0f} ms")
+
+    await anna.command("Page.reload")
+    await anna.until("parlor?.client?.connectionState === 'connected'", "the page is loaded again")
+    await anna.joined()
+    await asyncio.gather(anna.sees(bob), bob.sees(anna), anna.hears(bob), bob.hears(anna))
+    step("reload: the same person again, with picture and sound")
+
+    proxy.refuses = True
+    proxy.cut()
+    await bob.until("!document.querySelector('.tile[data-key=anna]')", "after 30 s the lost one is gone", within=45)
+    need("join again" in await anna.ending(within=20), "and reads that it was not back in time")
+    step("a loss of 30 s ends it for both")
+
+
+# ---- networks
+
+@scenario("tcp", arguments=["--force-webrtc-ip-handling-policy=disable_non_proxied_udp"])
+async def no_udp(stage, step):
+    """without UDP the call goes over TCP"""
+    anna = await stage.person("tcp", "Anna", "anna")
+    bob = await stage.person("tcp", "Bob", "bob")
+    await asyncio.gather(anna.sees(bob), bob.sees(anna), anna.hears(bob), bob.hears(anna))
+    step("a browser that may not use UDP sees and hears")
+
+
+@scenario("tcp")
+async def tcp_by_wish(stage, step):
+    """TCP by the client's own wish, and the page by HTTPS"""
+    anna = await stage.person("wish", "Anna", "anna", policy="forceTcp")
+    bob = await stage.person("wish", "Bob", "bob", policy="forceUdp", base=stage.https)
+    await asyncio.gather(anna.sees(bob), bob.sees(anna), anna.hears(bob), bob.hears(anna))
+    protocol = """(async () => {
+        const found = new Set();
+        for (const connection of [...globalThis.connections ?? []]) {
+            (await connection.getStats()).forEach((entry, _, all) => {
+                if (entry.type === 'candidate-pair' && entry.nominated) found.add(all.get(entry.remoteCandidateId)?.protocol);
+            });
+        }
+        return [...found];
+    })()"""
+    del protocol
+    offers = [json.loads(frame.split("=", 1)[1]) for frame in anna.frames if frame.startswith("<pubpc-res=")]
+    need(all(each["protocol"] == "tcp" for each in offers[0]["iceCandidates"]), "only TCP was offered")
+    step("one by TCP, one by UDP over HTTPS and wss")
+
+
+# ---- the client
+
+@scenario("client")
+async def types(stage, step):
+    """parlor-client.d.ts says what parlor-client.js has"""
+    page = await stage.page("/?lang=en", "types")
+    differences = await page.js("""(async () => {
+        const text = (await (await fetch('/parlor-client.d.ts')).text()).replace(/\\/\\*[^]*?\\*\\//g, '').replace(/\\/\\/.*$/gm, '');
+        const module = await import('/parlor-client.js');
+        const wrong = [];
+        const exported = [...text.matchAll(/^export (?:const|class|function) (\\w+)/gm)].map((match) => match[1]);
+        for (const name of exported) if (!(name in module)) wrong.push(`${name} is not exported`);
+        for (const name of Object.keys(module)) if (!exported.includes(name)) wrong.push(`${name} has no type`);
+        const codes = Object.fromEntries([...text.matchAll(/^    (\\w+): (\\d{5});/gm)].map((match) => [match[1], Number(match[2])]));
+        for (const [name, code] of Object.entries(module.ErrorCode)) if (codes[name] !== code) wrong.push(`ErrorCode.${name}`);
+        for (const name of Object.keys(codes)) if (!(name in module.ErrorCode)) wrong.push(`ErrorCode.${name} is not there`);
+        const media = new MediaStream(document.createElement('canvas').captureStream().getTracks()).getVideoTracks()[0];
+        const samples = {
+            RTCError: new module.RTCError(1, 'x'), TokenClaims: new module.TokenClaims('a', 'b', 'c', 1, false),
+            LocalTrack: new module.LocalTrack(media), RTCClient: new module.RTCClient({ servers: ['http://localhost'] }),
+            RemoteTrack: new module.RemoteTrack({ trackid: 't', playerid: 'u', kind: 'audio' }), RemoteUser: new module.RemoteUser('u', ''),
+        };
+        const internal = {
+            LocalTrack: ['published', 'localID'], RemoteTrack: ['mid', 'versionID', 'receiver'], RemoteUser: ['tracks'],
+            RTCClient: ['emit'], RTCError: ['name', 'message', 'stack', 'cause'],
+        };
+        for (const [name, sample] of Object.entries(samples)) {
+            const body = text.match(new RegExp(`class ${name}[^{]*\\\\{\\\\n([^]*?)\\\\n\\\\}`))[1];
+            // One member a line; a signature may go on below, further in.
+            const lines = body.split('\\n').filter((line) => /^ {4}\\S/.test(line)).map((line) => line.trim());
+            const typed = { instance: new Set(), static: new Set() };
+            for (const line of lines) {
+                const match = line.match(/^(?:(static) |readonly |private )?(?:readonly )?(\\w+)\\s*[<(:?]/);
+                if (match && match[2] !== 'constructor') typed[match[1] ?? 'instance'].add(match[2]);
+            }
+            const real = new Set(Object.keys(sample));
+            for (let at = Object.getPrototypeOf(sample); at && at !== Object.prototype && at !== Error.prototype; at = Object.getPrototypeOf(at)) {
+                Object.getOwnPropertyNames(at).forEach((each) => real.add(each));
+            }
+            real.delete('constructor');
+            for (const each of typed.instance) if (!real.has(each)) wrong.push(`${name}.${each} is typed and not there`);
+            for (const each of real) if (!typed.instance.has(each) && !(internal[name] ?? []).includes(each)) wrong.push(`${name}.${each} is there and not typed`);
+            const statics = Object.getOwnPropertyNames(module[name]).filter((each) => !['length', 'name', 'prototype', 'captureStackTrace', 'stackTraceLimit'].includes(each));
+            for (const each of typed.static) if (!statics.includes(each)) wrong.push(`static ${name}.${each} is typed and not there`);
+            for (const each of statics) if (!typed.static.has(each)) wrong.push(`static ${name}.${each} is there and not typed`);
+            if (typed.instance.size < 3) wrong.push(`${name}: the types were not read`);
+        }
+        const events = [...text.match(/interface RTCClientEvents \\{([^]*?)\\n\\}/)[1].matchAll(/^ {4}(\\w+):/gm)].map((match) => match[1]);
+        const sources = await Promise.all(['client', 'room'].map(async (file) => (await fetch(`/parlor-client/${file}.js`)).text()));
+        const told = new Set(sources.join('').match(/(?<=emit\\('|\\[\\[?')\\w+(?=')|'user(?:Reconnecting|Reconnected)'/g).map((each) => each.replace(/'/g, '')));
+        for (const each of events) if (!told.has(each)) wrong.push(`the event ${each} is never told`);
+        for (const each of told) if (/^[a-z]+[A-Z]/.test(each) && !events.includes(each)) wrong.push(`the event ${each} has no type`);
+        return wrong;
+    })()""")
+    need(differences == [], f"{differences}")
+    step("names, members, codes and events are the same in both")
+    texts = await page.js("""(async () => {
+        const [{ english }, { chinese }] = await Promise.all([import('/page/texts-en.js'), import('/page/texts-zh.js')]);
+        const marks = (text) => [...new Set(text.match(/\\{\\w+\\}/g) ?? [])].sort().join();
+        return [...Object.keys(english).filter((key) => !chinese[key]), ...Object.keys(chinese).filter((key) => !english[key]),
+            ...Object.keys(english).filter((key) => marks(english[key]) !== marks(chinese[key] ?? ''))];
+    })()""")
+    need(texts == [], f"texts that only one language has, or with other places: {texts}")
+    step("both languages say the same things")
+
+
+@scenario("client")
+async def program(stage, step):
+    """the client without the page, as an app uses it"""
+    page = await stage.page("/whep.html", "program")
+    other = await stage.person("program", "Anna", "anna")
+    token = await stage.cli("token", "--room", "program", "--user", "tester")
+    told = await page.js(f"""(async () => {{
+        const {{ RTCClient, LocalTrack, RTCError, ErrorCode }} = await import('/parlor-client.js');
+        const {{ SyntheticSource }} = await import('/page/synthetic.js');
+        const client = new RTCClient({{ servers: ['http://127.0.0.1:1', location.origin], redundantAudio: true }});
+        globalThis.client = client;
+        globalThis.told = [];
+        for (const name of ['connectionStateChanged', 'userJoined', 'tracksPublished', 'tracksSubscribed', 'mediaStateChanged'])
+            client.on(name, (...values) => told.push(name));
+        const thrown = [];
+        const attempt = async (body) => {{ try {{ await body(); thrown.push(0); }} catch (error) {{ thrown.push(error instanceof RTCError ? error.code : String(error)); }} }};
+        await attempt(() => client.publish([]));
+        await attempt(() => client.join('nonsense'));
+        await client.join({json.dumps(token)}, 'hello');
+        await attempt(() => client.join({json.dumps(token)}));
+        await attempt(() => client.kick('nobody'));
+        const source = new SyntheticSource('Tester', [320, 180], 10);
+        globalThis.source = source;
+        const track = new LocalTrack(source.video, {{ tag: 'camera', bitrate: 300 }});
+        await client.publish([track, new LocalTrack(source.audio, {{ tag: 'microphone' }})]);
+        await attempt(() => client.publish([track]));
+        await attempt(() => client.setProfile(client.remoteUserList[0].videoTracks[0], 'gigantic'));
+        globalThis.track = track;
+        return {{ thrown, id: track.trackID, isPublished: track.isPublished }};
+    }})()""")
+    need(told["thrown"] == [21002, 10001, 21002, 10051, 10033, 10053], f"codes: {told['thrown']}")
+    need(told["isPublished"] and told["id"], "the track is published")
+    tester = type("Other", (), {"user": "tester", "name": "Tester"})()
+    await asyncio.gather(other.sees(tester), other.hears(tester))
+    step("joins past a dead server, publishes; codes of refused calls")
+    await page.js("client.unpublish([track])")
+    await other.has_picture(tester, False)
+    await page.js("client.publish([track])")
+    await asyncio.gather(other.has_picture(tester), other.sees(tester))
+    step("unpublish, and publish again")
+    await page.js("client.unsubscribe(client.remoteUserList[0].videoTracks)")
+    need(await page.js("client.remoteUserList[0].videoTracks[0].isSubscribed") is False, "unsubscribed")
+    await page.js("client.subscribe(client.remoteUserList[0].videoTracks)")
+    await page.until("client.statistics().then((all) => [...all.values()].some((each) => each.direction === 'down' && each.framesDecoded > 5))",
+                     "frames come after subscribing again")
+    step("unsubscribe, and subscribe again")
+    # Another camera without another publication.
+    await page.js("""(async () => {
+        const { SyntheticSource } = await import('/page/synthetic.js');
+        globalThis.second = new SyntheticSource('Second', [320, 180], 10);
+        await track.replace(second.video);
+    })()""")
+    second = type("Other", (), {"user": "tester", "name": "Second"})()
+    since = await other.js("performance.now() + 1500")
+    await other.sees(second, since=since)
+    step("another device on the same track")
+    await page.js("client.leave()")
+    await other.until("!document.querySelector('.tile[data-key=tester]')", "it has left")
+    events = await page.js("told")
+    need({"userJoined", "tracksPublished", "tracksSubscribed", "mediaStateChanged"} <= set(events), f"{events}")
+
+
+@scenario("client")
+async def whip_and_whep(stage, step):
+    """the examples of WHIP and WHEP"""
+    anna = await stage.person("legs", "Anna", "anna", publishes=False)
+    whip = await stage.page("/whip.html?room=legs&source=synthetic", "whip")
+    await whip.until("document.querySelector('#token').value", "a token")
+    await whip.click("button.primary")
+    await whip.until("document.querySelector('#state').textContent === 'connected'", "it is connected",
+                     standing="document.querySelector('#state').textContent")
+    user = await anna.until("parlor.client.remoteUserList[0]?.userID", "the room hears of it")
+    publisher = type("Other", (), {"user": user, "name": "WHIP"})()
+    await asyncio.gather(anna.sees(publisher), anna.hears(publisher))
+    step("whip.html publishes into a room; the page sees and hears it")
+    whep = await stage.page(f"/whep.html?room=legs&user={user}", "whep")
+    await whep.until("document.querySelector('#token').value", "a token")
+    await whep.click("button.primary")
+    await whep.until("document.querySelector('#video').videoWidth > 0 && document.querySelector('#video').currentTime > 1",
+                     "the picture plays", standing="document.querySelector('#state').textContent")
+    found = await whep.until(f"""(async () => {{
+        const {{ read }} = await import('/page/pattern.js');
+        return read(document.querySelector('#video'), new OffscreenCanvas(320, 180).getContext('2d'))?.source === {source_of('WHIP')};
+    }})()""", "the frame is the publisher's own")
+    need(found, "")
+    await stage.shot(whep, "whep")
+    step("whep.html plays it")
+    await whip.click("#stop")
+    await anna.until("parlor.client.remoteUserList.length < 2 && !parlor.client.remoteUserList.some((u) => u.userID.startsWith('whip'))",
+                     "the publisher is gone")
+    step("stopping removes it")
+
+
+# ---- looks
+
+@scenario("looks")
+async def looks(stage, step):
+    """every view on desk and phone, light and dark, in both languages"""
+    shapes = {"desk": (1280, 800, 1, False), "phone": (390, 844, 2, True)}
+    await stage.person("looks", "Bob", "bob")
+    for shape, (width, height, scale, mobile) in shapes.items():
+        for language, dark in (("en", False), ("zh", True)):
+            look = {"width": width, "height": height, "scale": scale, "mobile": mobile, "dark": dark}
+            name = f"{shape}-{language}-{'dark' if dark else 'light'}"
+            page = await stage.page(f"/?room=looks&name=Anna&source=synthetic&size=480x270&fps=10&lang={language}", name, **look)
+            await page.until("document.querySelector('#preview').videoWidth > 0 && !document.querySelector('#lobby').hidden", "the preview shows")
+            await fits(page, f"{name} lobby")
+            await stage.shot(page, f"{name}-lobby")
+            await page.click("#join")
+            await page.until("document.querySelectorAll('.tile.pictured').length === 2", "two pictures")
+            await fits(page, f"{name} room")
+            await stage.shot(page, f"{name}-room")
+            await page.click("#toggle-people")
+            await fits(page, f"{name} people")
+            await stage.shot(page, f"{name}-people")
+            await page.press("Escape")
+            await page.js("document.activeElement.blur()")
+            await page.press("?")
+            await page.until("document.querySelector('#dialog').open", "the list of shortcuts opens")
+            await fits(page, f"{name} help")
+            await stage.shot(page, f"{name}-help")
+            await page.press("Escape")
+            await page.click("#leave")
+            await page.until("!document.querySelector('#lobby').hidden", "back in the lobby")
+            step(name)
+            await page.close()
+
+
+async def fits(page, name):
+    """Nothing is wider than the screen, and every control has a name."""
+    wide = await page.js("document.documentElement.scrollWidth - innerWidth")
+    need(wide <= 0, f"{name} is {wide} pixels too wide")
+    nameless = await page.js("""[...document.querySelectorAll('button, input, select, textarea, a')].filter((element) => {
+        if (element.offsetParent === null) return false;
+        const words = element.getAttribute('aria-label') || element.textContent.trim() || element.labels?.[0]?.textContent.trim();
+        return !words;
+    }).map((element) => element.outerHTML.slice(0, 120))""")
+    need(nameless == [], f"{name}: controls without a name: {nameless}")
+    cut = await page.js("""[...document.querySelectorAll('.controls button, .fields button, .bar button')].filter((element) => {
+        const box = element.getBoundingClientRect();
+        return element.offsetParent !== null && (box.right > innerWidth + 1 || box.bottom > innerHeight + 1 && !element.closest('.lobby') || box.left < -1);
+    }).map((element) => element.id)""")
+    need(cut == [], f"{name}: controls outside of the screen: {cut}")

@@ -1,0 +1,1 @@
+../../Fuzz/DTLS/DTLSExercise.swift

@@ -1,0 +1,1 @@
+../../Fuzz/StreamFrames/StreamFramesExercise.swift

@@ -1,0 +1,134 @@
+import MediaWire
+import ParlorNode
+import RoomControl
+import Testing
+
+/// Where the media sockets listen, and what clients are told.
+struct NodeAddressesTests {
+    private func address(_ text: String) throws -> TransportAddress {
+        try #require(TransportAddress(host: text, port: 0))
+    }
+
+    private func addresses(_ texts: String...) throws -> [TransportAddress] { try texts.map(address) }
+
+    private func media(
+        listen: [String]? = nil, announce: [AnnouncedHost]? = nil
+    ) throws -> NodeConfiguration.Media {
+        var media = NodeConfiguration().media
+        media.listen = try listen?.map(address)
+        media.announce = announce
+        return media
+    }
+
+    @Test func allAddressesByDefault() throws {
+        let machine = try addresses("127.0.0.1", "192.0.2.7", "192.0.2.8", "::1", "2001:db8::7")
+        let found = NodeAddresses(try media(), machine: machine)
+        #expect(found.ipv4?.host == "0.0.0.0")
+        #expect(found.ipv6?.host == "::")
+        #expect(found.candidates.map(\.host) == ["192.0.2.7", "2001:db8::7"])
+        // A plain client on this machine is told loopback.
+        #expect(found.announced.map(\.host) == ["192.0.2.7", "2001:db8::7", "127.0.0.1", "::1"])
+        #expect(found.warnings.isEmpty && found.failure == nil)
+    }
+
+    @Test func withoutIPv6NoneIsAskedFor() throws {
+        let found = NodeAddresses(try media(), machine: try addresses("127.0.0.1"))
+        #expect(found.ipv6 == nil)
+        #expect(found.announced.map(\.host) == ["127.0.0.1"])
+        #expect(found.candidates.map(\.host) == ["127.0.0.1"], "better than nothing")
+        #expect(found.warnings.count == 1 && found.failure == nil)
+    }
+
+    /// Behind a NAT that maps one to one, the public address is none of the machine's.
+    @Test func whatIsConfiguredWins() throws {
+        let found = NodeAddresses(
+            try media(listen: ["0.0.0.0"], announce: [.address(address("198.51.100.1"))]),
+            machine: try addresses("127.0.0.1", "10.0.0.5", "::1"))
+        #expect(found.ipv6 == nil)
+        #expect(found.candidates.map(\.host) == ["198.51.100.1"])
+        #expect(found.announced.map(\.host) == ["198.51.100.1", "127.0.0.1"])
+    }
+
+    @Test func publicAndLocalAtOnce() throws {
+        let machine = try addresses("127.0.0.1", "10.0.0.5", "10.1.0.5", "::1", "fd00::5")
+        let both = try media(announce: [.address(address("198.51.100.1")), .auto])
+        #expect(
+            NodeAddresses(both, machine: machine).candidates.map(\.host) == ["198.51.100.1", "10.0.0.5", "fd00::5"])
+        let everything = try media(announce: [.all, .address(address("10.1.0.5"))])
+        #expect(
+            NodeAddresses(everything, machine: machine).candidates.map(\.host) == [
+                "10.0.0.5", "10.1.0.5", "fd00::5", "127.0.0.1", "::1",
+            ])
+    }
+
+    @Test func namesAreAnnouncedAsAddresses() throws {
+        let machine = try addresses("127.0.0.1", "10.0.0.5")
+        let configuration = try media(announce: [.name("media.example.com"), .name("other.example.com")])
+        let found = NodeAddresses(
+            configuration, machine: machine,
+            names: [
+                "media.example.com": .addresses(try addresses("203.0.113.9", "2001:db8::9")),
+                "other.example.com": .nothing("Name or service not known"),
+            ])
+        // There is no IPv6 to receive on.
+        #expect(found.candidates.map(\.host) == ["203.0.113.9"])
+        #expect(found.warnings == ["other.example.com is not announced: Name or service not known"])
+        #expect(found.failure == nil)
+    }
+
+    @Test func nothingToAnnounceIsAFailure() throws {
+        let machine = try addresses("127.0.0.1", "10.0.0.5")
+        let unknown = NodeAddresses(
+            try media(announce: [.name("a.example"), .name("b.example")]), machine: machine,
+            names: [
+                "a.example": .nothing("Name or service not known"),
+                "b.example": .addresses(try addresses("2001:db8::9")),
+            ])
+        #expect(
+            unknown.failure == "nothing can be announced of a.example, b.example; "
+                + "a.example is not announced: Name or service not known; "
+                + "b.example is not announced: the node listens on no IPv6 address")
+        #expect(NodeAddresses(try media(announce: [.name("a.example")]), machine: machine).failure != nil)
+    }
+
+    @Test func developmentAnnouncesTheMachine() throws {
+        let development = NodeConfiguration.development
+        let found = NodeAddresses(development.media, machine: try addresses("127.0.0.1", "10.0.0.5", "::1"))
+        #expect(found.ipv4?.host == "0.0.0.0" && found.ipv6?.host == "::")
+        #expect(found.candidates.map(\.host) == ["10.0.0.5", "127.0.0.1", "::1"])
+        #expect(found.warnings.isEmpty)
+        #expect(development.http.listen.isLoopback)
+    }
+
+    @Test func theResolverIsAsked() {
+        guard case .addresses(let addresses) = HostNames.look(up: "localhost") else {
+            Issue.record("localhost has no address here")
+            return
+        }
+        #expect(addresses.allSatisfy { $0.isLoopback && $0.port == 0 } && !addresses.isEmpty)
+        // RFC 6761, section 6.4: this name never exists.
+        guard case .nothing(let reason) = HostNames.look(up: "parlor.invalid") else {
+            Issue.record("an invalid name has an address")
+            return
+        }
+        #expect(!reason.isEmpty)
+        #expect(HostNames.look(up: [.auto, .all, .name("localhost")]).keys.sorted() == ["localhost"])
+    }
+
+    @Test func candidatesArePrinted() throws {
+        var settings = ConnectionSettings(
+            announced: try addresses("192.0.2.7", "2001:db8::7"), firstPort: 7900, tcp: true)
+        #expect(
+            CandidateTable.lines(settings, workers: 2) == [
+                "WORKER  ADDRESS             PROTOCOLS",
+                "0       192.0.2.7:7900      udp, tcp",
+                "0       [2001:db8::7]:7900  udp, tcp",
+                "1       192.0.2.7:7901      udp, tcp",
+                "1       [2001:db8::7]:7901  udp, tcp",
+            ])
+        settings.tcp = false
+        let many = CandidateTable.lines(settings, workers: 64)
+        #expect(many.count == 1 + 24 + 1 && many[1] == "0       192.0.2.7:7900      udp")
+        #expect(many.last == "and 104 more: each worker has the next port")
+    }
+}
