@@ -1,4 +1,5 @@
 import MediaCodecs
+import MediaWire
 import ParlorNode
 import RTCClient
 import RoomControl
@@ -134,7 +135,7 @@ struct MediaTests {
         #expect(remote.frames >= 20 && remote.framesDecoded >= 20 && remote.packets >= 20)
         #expect(remote.codec?.rawValue == codec)
         let local = try #require(await sources[0].camera?.statistics())
-        #expect(local.frames >= 20 && local.packets >= 20 && local.keyFrameRequests >= 1)
+        #expect(local.frames >= 20 && local.packets >= 20)
         let timeline = bob.joinTimeline
         let steps = [
             timeline.http, timeline.webSocket, timeline.authenticated, timeline.subscribed, timeline.ice,
