@@ -1,5 +1,6 @@
 package import ClientEngine
 import MediaTransport
+package import MediaWire
 import Synchronization
 
 /// The threads on which clients' media runs: one for all clients of a process, or as many as somebody makes who has thousands of
@@ -64,10 +65,12 @@ package struct ClientIdentity: Sendable {
     /// A new certificate: each client has its own, so that nobody can follow a user by it (RFC 8827, section 9.3). Load
     /// tests share one among their users.
     ///
+    /// - Parameter profiles: of SRTP, the best first; `nil`: all.
     /// - Throws: 21005 when the system makes none.
-    package static func make() throws(RTCError) -> ClientIdentity {
+    package static func make(profiles: [SRTPProfile]? = nil) throws(RTCError) -> ClientIdentity {
         guard let certificate = Certificate.selfSigned(commonName: "rtc-client", days: 30),
-            let context = DTLSContext(certificate: certificate)
+            let context = profiles.map({ DTLSContext(certificate: certificate, profiles: $0) })
+                ?? DTLSContext(certificate: certificate)
         else { throw RTCError(.fatal, "no certificate could be made") }
         return ClientIdentity(fingerprint: certificate.fingerprint, context: context)
     }

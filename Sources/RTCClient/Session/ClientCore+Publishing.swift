@@ -60,7 +60,7 @@ extension ClientCore {
         try settle(results, offer, nil, life)
     }
 
-    private static var hasLeft: RTCError { RTCError(.wrongState, "the client has left the room") }
+    static var hasLeft: RTCError { RTCError(.wrongState, "the client has left the room") }
 
     /// `pubpc` with what is published, and these. If these fail, the others are published anew without them, as far as
     /// the server has let them go.
@@ -117,6 +117,7 @@ extension ClientCore {
                     try await connection.waitForConnected(id, within: mediaTimeout)
                 } catch {
                     media.close()
+                    guard isAlive(life) else { throw ClientCore.hasLeft }
                     throw RTCError(error)
                 }
                 try settle(results, offer, (id, media), life)

@@ -77,6 +77,7 @@ extension ClientCore {
             receive(answer.tracks ?? [], over: media, life)
             do throws(SignallingError) { try await connection.waitForConnected(id, within: mediaTimeout) } catch {
                 media.close()
+                guard isAlive(life) else { throw ClientCore.hasLeft }
                 throw RTCError(error)
             }
             mark(life, \.connected)
