@@ -23,6 +23,8 @@ struct LegBody: Encodable {
         var fractionLost: Double?
         /// Playing: milliseconds, if the player's reports allow to measure it.
         var roundTripMs: Double?
+        /// Playing a simulcast track: high, medium or low.
+        var layer: String?
     }
 
     /// whip or whep.
@@ -30,6 +32,10 @@ struct LegBody: Encodable {
     var app: String
     var room: String
     var user: String
+    /// srtp or webrtc.
+    var transport: String
+    /// webrtc: ICE and DTLS are through. srtp: a packet came.
+    var connected: Bool
     /// active: media may flow on at least one line.
     var state: String
     var tracks: [Track]
@@ -49,6 +55,8 @@ struct LegBody: Encodable {
         app = visit.room.app
         room = visit.room.room
         user = status.user
+        transport = status.isWebRTC ? "webrtc" : "srtp"
+        connected = status.isConnected
         state = status.isActive ? "active" : "waiting"
         leaseSeconds = status.leaseRemaining?.seconds
         // In the order of the m-lines, not of the worker's places.
@@ -74,6 +82,7 @@ struct LegBody: Encodable {
                 track.packets = figures.packets
                 track.bytes = figures.bytes
                 track.fractionLost = figures.fractionLost.isFinite ? figures.fractionLost : nil
+                track.layer = figures.layer.map { String(describing: $0) }
                 track.roundTripMs = figures.roundTrip.map { $0.seconds * 1000 }
             }
             return track

@@ -8,6 +8,7 @@ struct LegRoutes: Sendable {
     let endpoint: JoinEndpoint
     let clientAddress: ClientAddress
     let counters: NodeCounters
+    var iceServers: [ICEServer] = []
 
     /// More than any offer has lines.
     private static let mostPicks = 32
@@ -16,8 +17,26 @@ struct LegRoutes: Sendable {
         for (path, kind) in [("/whip", LegKind.sending), ("/whep", .receiving)] {
             router.on("POST", path) { await join($0, kind, path) }
             router.on("GET", "\(path)/:leg") { await visit($0, kind) }
+            router.on("PATCH", "\(path)/:leg") { await change($0, kind) }
             router.on("DELETE", "\(path)/:leg") { await remove($0, kind) }
         }
+    }
+
+    /// What every answer at these paths has: refusals are problem documents, and OPTIONS says what can be sent.
+    func finished(_ response: HTTPResponse, to request: HTTPRequest) -> HTTPResponse {
+        let components = request.pathComponents
+        guard components.first == "whip" || components.first == "whep" else { return response }
+        var response = Problem.document(response)
+        if request.method == "OPTIONS", response.status == 204 {
+            if components.count == 1 {
+                response.headers["Accept-Post"] = SDPContent.description
+                // Anybody may ask; credentials come with the leg.
+                response.headers["Link"] = ICEServer.link(iceServers.filter { $0.credential == nil })
+            } else {
+                response.headers["Accept-Patch"] = SDPContent.fragment
+            }
+        }
+        return response
     }
 
     private func join(_ request: RoutedRequest, _ kind: LegKind, _ path: String) async -> HTTPResponse {
@@ -33,34 +52,100 @@ struct LegRoutes: Sendable {
         guard let token = Bearer.token(of: request) else { return (Refusal.missingToken, 10001) }
         do throws(JoinRefusal) {
             _ = try endpoint.verify(token)
-            guard isSDP(request.headers["Content-Type"]) else {
-                var answer = Answer.error(415, "the body must be application/sdp", code: 10053)
-                answer.headers["Accept-Post"] = "application/sdp"
+            guard SDPContent.type(of: request) == SDPContent.description else {
+                var answer = Answer.error(415, "the body must be \(SDPContent.description)", code: 10053)
+                answer.headers["Accept-Post"] = SDPContent.description
                 return (answer, 10053)
+            }
+            guard let layer = layer(of: request) else {
+                return (Answer.error(400, "layer is high, medium or low", code: 10053), 10053)
             }
             guard let picks = kind == .receiving ? picks(of: request) : [] else {
                 let message = "user and track in the query must be names, at most \(Self.mostPicks) of them"
                 return (Answer.error(400, message, code: 10053), 10053)
             }
-            let leg = try await endpoint.join(
-                JoinEndpoint.Request(
-                    token: token, kind: kind, offer: String(decoding: request.body, as: UTF8.self), picks: picks,
-                    client: clientAddress.of(request)))
+            var join = JoinEndpoint.Request(
+                token: token, kind: kind, offer: String(decoding: request.body, as: UTF8.self), picks: picks,
+                client: clientAddress.of(request))
+            join.layer = layer
+            let leg = try await endpoint.join(join)
             var answer = HTTPResponse(status: 201, text: leg.answer, contentType: "application/sdp")
             answer.headers["Location"] = "\(path)/\(leg.id.text)"
+            if let tag = leg.entityTag {
+                answer.headers["ETag"] = tag
+                answer.headers["Accept-Patch"] = SDPContent.fragment
+                answer.headers["Link"] = ICEServer.link(iceServers)
+            }
             // The answer holds keys.
             answer.headers["Cache-Control"] = "no-store"
             return (answer, 0)
         } catch { return (Refusal.answer(error), error.code) }
     }
 
+    /// Who knows the leg's URL may look; a token that is shown must be a good one all the same.
     private func visit(_ request: RoutedRequest, _ kind: LegKind) async -> HTTPResponse {
+        if request.http.headers["Authorization"] != nil {
+            guard let token = Bearer.token(of: request.http) else { return Refusal.missingToken }
+            do throws(JoinRefusal) { _ = try endpoint.verify(token) } catch { return Refusal.answer(error) }
+        }
         guard let id = LegID(text: request.parameter("leg")), let visit = await endpoint.visitLeg(id, kind) else {
             return Refusal.noSuchLeg(kind)
         }
         var answer = Answer.json(LegBody(visit))
         answer.headers["Cache-Control"] = "no-store"
         return answer
+    }
+
+    /// Trickle ICE and ICE restarts (RFC 9725, section 4.3).
+    private func change(_ request: RoutedRequest, _ kind: LegKind) async -> HTTPResponse {
+        guard let token = Bearer.token(of: request.http) else { return Refusal.missingToken }
+        do throws(JoinRefusal) {
+            _ = try endpoint.verify(token)
+            guard SDPContent.type(of: request.http) == SDPContent.fragment else {
+                var answer = Answer.error(415, "the body must be \(SDPContent.fragment)", code: 10053)
+                answer.headers["Accept-Patch"] = SDPContent.fragment
+                return answer
+            }
+            guard let condition = EntityTags(request.http.headers.values("If-Match")) else {
+                let message = "If-Match is needed: the ETag of the leg's answer, or * for an ICE restart"
+                return Answer.error(428, message, code: 10053)
+            }
+            let fragment: TrickleFragment
+            do {
+                fragment = try TrickleFragment(parsing: String(decoding: request.http.body, as: UTF8.self))
+            } catch { throw .offer(error) }
+            guard let id = LegID(text: request.parameter("leg")) else { return Refusal.noSuchLeg(kind) }
+            return switch try await endpoint.changeICE(
+                of: id, kind, fragment, entityTags: condition.tags, token: token)
+            {
+            case .noSuchLeg: Refusal.noSuchLeg(kind)
+            case .notYours: Answer.error(403, "the leg belongs to another user", code: 10051)
+            case .done(let outcome): answer(outcome, kind)
+            }
+        } catch { return Refusal.answer(error) }
+    }
+
+    private func answer(_ outcome: Room.ICEOutcome, _ kind: LegKind) -> HTTPResponse {
+        switch outcome {
+        case .taken: return HTTPResponse(status: 204)
+        case .restarted(let fragment, let tag):
+            var answer = HTTPResponse(status: 200, text: fragment, contentType: SDPContent.fragment)
+            answer.headers["ETag"] = tag
+            answer.headers["Cache-Control"] = "no-store"
+            return answer
+        case .otherSession(let tag):
+            var answer = Answer.error(412, "the leg has another ICE session by now: \(tag)", code: 10053)
+            answer.headers["ETag"] = tag
+            return answer
+        case .otherCredentials:
+            let message = "new a=ice-ufrag and a=ice-pwd go with If-Match: *, which restarts ICE, and only with it"
+            return Answer.error(400, message, code: 10053)
+        case .noSuchLeg: return Refusal.noSuchLeg(kind)
+        case .noICE:
+            var answer = Answer.error(405, "a plain SRTP leg has no ICE session that could change", code: 10053)
+            answer.headers["Allow"] = "GET, DELETE, OPTIONS"
+            return answer
+        }
     }
 
     private func remove(_ request: RoutedRequest, _ kind: LegKind) async -> HTTPResponse {
@@ -76,9 +161,15 @@ struct LegRoutes: Sendable {
         } catch { return Refusal.answer(error) }
     }
 
-    private func isSDP(_ contentType: String?) -> Bool {
-        guard let type = contentType?.split(separator: ";").first else { return false }
-        return type.split(separator: " ").joined().lowercased() == "application/sdp"
+    /// `?layer=`; without, the best one.
+    private func layer(of request: HTTPRequest) -> LayerPreference? {
+        guard let wish = request.queryItems.first(where: { $0.name == "layer" }) else { return .high }
+        switch wish.value {
+        case "low": return .low
+        case "medium": return .medium
+        case "high": return .high
+        default: return nil
+        }
     }
 
     /// `?user=NAME` and `?track=ID`, in their order; other parameters mean nothing. `nil`: one of them is no name.
@@ -96,6 +187,35 @@ struct LegRoutes: Sendable {
             }
         }
         return picks.count <= Self.mostPicks ? picks : nil
+    }
+}
+
+/// The content types of WHIP and WHEP.
+enum SDPContent {
+    static let description = "application/sdp"
+    /// RFC 8840, section 9.
+    static let fragment = "application/trickle-ice-sdpfrag"
+
+    /// Without parameters, in lower case.
+    static func type(of request: HTTPRequest) -> String? {
+        guard let type = request.headers["Content-Type"]?.split(separator: ";").first else { return nil }
+        return type.split(separator: " ").joined().lowercased()
+    }
+}
+
+/// What `If-Match` asks for (RFC 9110, section 13.1.1).
+struct EntityTags {
+    /// `nil`: `*`, any.
+    var tags: [String]?
+
+    private static let most = 16
+
+    /// `nil`: the header is not there, or empty. Weak tags match nothing; quotes that are missing are added.
+    init?(_ values: [String]) {
+        let words = values.joined(separator: ",").split(separator: ",").prefix(Self.most)
+            .map { $0.split(separator: " ").joined() }.filter { !$0.isEmpty }
+        if words.isEmpty { return nil }
+        tags = words.contains("*") ? nil : words.map { $0.hasPrefix("\"") || $0.hasPrefix("W/") ? $0 : "\"\($0)\"" }
     }
 }
 

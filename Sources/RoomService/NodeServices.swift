@@ -25,6 +25,8 @@ package struct NodeServices: Sendable {
         package var serverCounters: @Sendable () -> HTTPServerCounters? = { nil }
         /// Stands before the number of a room's life in its session's name, with a hyphen; empty: the number stands alone.
         package var sessionPrefix = ""
+        /// What clients of WHIP and WHEP may use to find a way here.
+        package var iceServers: [ICEServer] = []
         /// Takes a line for whoever runs the node.
         package var log: @Sendable (String) -> Void = { _ in }
 
@@ -41,6 +43,7 @@ package struct NodeServices: Sendable {
     /// What the node has: `GET /v3/apps/:app` and so on.
     package var patterns: [(method: String, pattern: String)] { router.patterns }
     private let signalling: SignallingRoutes
+    private let legs: LegRoutes
 
     /// - Parameters:
     ///   - admission: whether newcomers are let in.
@@ -57,10 +60,10 @@ package struct NodeServices: Sendable {
         let endpoint = JoinEndpoint(
             apps: apps, directory: directory, environment: environment, settings: settings.plainLegs,
             admission: admission)
-        LegRoutes(
+        legs = LegRoutes(
             endpoint: endpoint, clientAddress: ClientAddress(isTrustedProxy: settings.isTrustedProxy),
-            counters: counters
-        ).add(to: &router)
+            counters: counters, iceServers: settings.iceServers)
+        legs.add(to: &router)
         signalling = SignallingRoutes(
             endpoint: SignallingEndpoint(
                 apps: apps, directory: directory, environment: environment, admission: admission,
@@ -108,7 +111,9 @@ package struct NodeServices: Sendable {
     }
 
     /// Answers a request that opens no WebSocket.
-    package func handle(_ request: HTTPRequest) async -> HTTPResponse { finished(await router.handle(request)) }
+    package func handle(_ request: HTTPRequest) async -> HTTPResponse {
+        finished(legs.finished(await router.handle(request), to: request))
+    }
 
     /// Every answer has an X-Reqid, which the vendor's SDKs want to see, and may be read by any page.
     private func finished(_ response: HTTPResponse) -> HTTPResponse {
@@ -116,7 +121,7 @@ package struct NodeServices: Sendable {
         var random = RandomSource.system
         response.headers["X-Reqid"] = Base64URL.encode(random.bytes(12), padded: false)
         response.headers["Access-Control-Allow-Origin"] = "*"
-        response.headers["Access-Control-Expose-Headers"] = "Location, Retry-After, X-Reqid"
+        response.headers["Access-Control-Expose-Headers"] = "Location, ETag, Link, Retry-After, X-Reqid"
         return response
     }
 }

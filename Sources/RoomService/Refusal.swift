@@ -39,6 +39,8 @@ enum Refusal {
             return Answer.error(404, "there is no such room, and the app makes none on demand", code: code)
         case .ownUser: return Answer.error(400, "a user cannot receive its own tracks", code: code)
         case .noPorts: return unavailable("all ports for plain legs are in use")
+        case .noCandidates:
+            return unavailable("this node announces no address for WebRTC: see media.announce of its configuration")
         case .noAddress(let ipv6):
             return Answer.error(
                 406, "this node announces no \(ipv6 ? "IPv6" : "IPv4") address, and the offer wants one", code: code)
@@ -69,7 +71,7 @@ extension JoinRefusal {
     var code: Int {
         switch self {
         case .token(let error): error.code
-        case .draining, .room(.closed), .noPorts: 10052
+        case .draining, .room(.closed), .noPorts, .noCandidates: 10052
         case .plainLegsOff: 10051
         case .offer(let error): error.kind == .malformed ? 10053 : 10054
         case .room(.full): 10011

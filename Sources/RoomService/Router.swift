@@ -71,7 +71,7 @@ package struct Router: Sendable {
                 status: 204,
                 headers: [
                     "Allow": allow, "Access-Control-Allow-Methods": allow,
-                    "Access-Control-Allow-Headers": "Authorization, Content-Type, X-Qiniu-Date",
+                    "Access-Control-Allow-Headers": "Authorization, Content-Type, If-Match, X-Qiniu-Date",
                     // A day, in seconds.
                     "Access-Control-Max-Age": "86400",
                 ])

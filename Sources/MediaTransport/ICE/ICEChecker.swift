@@ -135,8 +135,10 @@ package struct ICEChecker: Sendable {
                 if consents.count == 8 { consents.removeFirst() }
                 consents.append((transaction, now))
                 waiting.append((selectedPath, transaction, true))
-                nextConsent = now + MediaDuration(
-                    nanoseconds: .random(in: ICEChecker.consentRetryInterval, using: &random))
+                nextConsent =
+                    now
+                    + MediaDuration(
+                        nanoseconds: .random(in: ICEChecker.consentRetryInterval, using: &random))
             }
         } else if now >= checkingDeadline {
             return lose(.failed)

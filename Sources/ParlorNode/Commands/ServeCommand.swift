@@ -79,6 +79,7 @@ enum ServeCommand {
         guard let app = configuration.apps.first else { return [] }
         var lines = ["app \(app.id), access key \(app.accessKey); try, in another terminal:"]
         let url = "http://\(configuration.http.listen)"
+        lines.insert("open \(url)/ in a browser, and join a room", at: 0)
         lines.append("  parlor token --room demo --user me")
         lines.append("  parlor rooms --url \(url)")
         lines.append("  curl -s \(url)/metrics")

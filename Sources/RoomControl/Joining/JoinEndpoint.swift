@@ -26,6 +26,8 @@ package struct JoinEndpoint: Sendable {
         package var kind: LegKind
         package var offer: String
         package var picks: [LegPick]
+        /// Playing: which layer of simulcast tracks.
+        package var layer = LayerPreference.high
         /// Where the HTTP request came from; a playing leg's media goes to no other host.
         package var client: TransportAddress
 
@@ -42,32 +44,12 @@ package struct JoinEndpoint: Sendable {
     package func join(_ request: Request) async throws(JoinRefusal) -> JoinedLeg {
         let token = try verify(request.token)
         guard admission.isOpen else { throw .draining }
-        guard settings.areAllowed else { throw .plainLegsOff }
         if request.picks.contains(.user(token.user)) { throw .ownUser }
-        let offer: PlainOffer
-        do {
-            let purpose: LegPurpose = request.kind == .sending ? .publish : .play
-            switch try Negotiator.read(request.offer, purpose: purpose, client: request.client) {
-            case .plain(let plain): offer = plain
-            }
-        } catch { throw .offer(error) }
-        guard let announced = settings.announcedAddress(ipv6: offer.isIPv6, client: request.client) else {
-            throw .noAddress(ipv6: offer.isIPv6)
-        }
-        for plan in offer.transports {
-            guard case .known(let rtp, let rtcp) = plan.remote,
-                let own = [rtp, rtcp].first(where: settings.isOwn)
-            else { continue }
-            throw .offer(
-                NegotiationError(
-                    .notAcceptable, reason: "\(own) is the node's own port; name the one on which the client listens"))
-        }
+        let leg = try read(request, of: token.user)
         guard let app = apps.app(token.app) else { throw .token(.unknownApp) }
         let key = RoomKey(app: token.app, room: token.room)
         if directory.isBanned(token.user, from: key) { throw .room(.banned) }
         if environment.population.users >= environment.limits.users { throw .tooManyUsers }
-        let leg = PlainLegRequest(
-            user: token.user, kind: request.kind, offer: offer, picks: request.picks, announced: announced)
         // A room that closes between being found and being entered is over: the next try makes another. More than a
         // few in a row means that joins fail faster than they come in.
         for _ in 0..<8 {
@@ -95,6 +77,36 @@ package struct JoinEndpoint: Sendable {
         throw .room(.closed)
     }
 
+    /// The offer, read and checked for what the node allows.
+    private func read(_ request: Request, of user: String) throws(JoinRefusal) -> LegRequest {
+        let offer: PlainOffer
+        do {
+            let purpose: LegPurpose = request.kind == .sending ? .publish : .play
+            switch try Negotiator.read(request.offer, purpose: purpose, client: request.client) {
+            case .webRTC(let webRTC):
+                return .webRTC(
+                    WebRTCLegRequest(
+                        user: user, kind: request.kind, offer: webRTC, picks: request.picks, layer: request.layer))
+            case .plain(let plain): offer = plain
+            }
+        } catch { throw .offer(error) }
+        guard settings.areAllowed else { throw .plainLegsOff }
+        guard let announced = settings.announcedAddress(ipv6: offer.isIPv6, client: request.client) else {
+            throw .noAddress(ipv6: offer.isIPv6)
+        }
+        for plan in offer.transports {
+            guard case .known(let rtp, let rtcp) = plan.remote,
+                let own = [rtp, rtcp].first(where: settings.isOwn)
+            else { continue }
+            throw .offer(
+                NegotiationError(
+                    .notAcceptable, reason: "\(own) is the node's own port; name the one on which the client listens"))
+        }
+        return .plain(
+            PlainLegRequest(
+                user: user, kind: request.kind, offer: offer, picks: request.picks, announced: announced))
+    }
+
     /// Checks a room token against the node's apps and clock.
     package func verify(_ token: String) throws(JoinRefusal) -> RoomToken {
         do {
@@ -115,6 +127,26 @@ package struct JoinEndpoint: Sendable {
         }
         guard room.key == RoomKey(app: token.app, room: token.room), owner.user == token.user else { return .notYours }
         return await room.removeLeg(id) ? .removed : .noSuchLeg
+    }
+
+    /// How a PATCH went.
+    package enum ChangeOutcome: Hashable, Sendable {
+        case done(Room.ICEOutcome)
+        case noSuchLeg, notYours
+    }
+
+    /// A fragment for the ICE session of a leg, by the user to whom it belongs.
+    ///
+    /// - Parameter entityTags: of the ICE sessions that it is good for; `nil`: it begins a new one.
+    package func changeICE(
+        of id: LegID, _ kind: LegKind, _ fragment: TrickleFragment, entityTags: [String]?, token: String
+    ) async throws(JoinRefusal) -> ChangeOutcome {
+        let token = try verify(token)
+        guard let room = await directory.room(id.room), let owner = await room.owner(of: id), owner.kind == kind else {
+            return .noSuchLeg
+        }
+        guard room.key == RoomKey(app: token.app, room: token.room), owner.user == token.user else { return .notYours }
+        return .done(await room.changeICE(of: id, fragment, entityTags: entityTags))
     }
 
     /// What a leg is doing; renews its lease.
@@ -138,6 +170,8 @@ package struct JoinedLeg: Sendable {
     package var room: RoomKey
     /// The SDP answer. It holds keys.
     package var answer: String
+    /// Of its ICE session (RFC 9725, section 4.3.1); `nil`: a plain leg has none.
+    package var entityTag: String?
 }
 
 /// Why a leg is not let in.
@@ -157,6 +191,8 @@ package enum JoinRefusal: Error, Hashable, Sendable {
     case ownUser
     /// The range of plain ports is used up.
     case noPorts
+    /// The node has no WebRTC candidate to give.
+    case noCandidates
     /// The node announces no address of that family.
     case noAddress(ipv6: Bool)
 }

@@ -6,7 +6,7 @@ enum ClientFingerprints {
     /// More digests of one certificate than there are hash functions are refused.
     private static let maximum = 8
 
-    /// Those of hash functions that Parlor knows, each once, sorted by function; empty: the section has none at all.
+    /// Those of hash functions that Parlor knows, one of each, sorted by function; empty: the section has none at all.
     ///
     /// - Throws: when a digest has not the length of its hash, or when there are lines and none can be checked.
     static func read(_ media: MediaDescription) throws(NegotiationError) -> [DTLSFingerprint] {
@@ -23,13 +23,19 @@ enum ClientFingerprints {
                 throw malformed(
                     "a fingerprint of \(hash.rawValue) has \(hash.length) bytes, not \(line.bytes.count)")
             }
-            if !result.contains(fingerprint) { result.append(fingerprint) }
+            if let other = result.first(where: { $0.hash == hash }) {
+                guard other == fingerprint else {
+                    throw malformed("the section has two fingerprints of \(hash.rawValue); a client has one certificate")
+                }
+            } else {
+                result.append(fingerprint)
+            }
         }
         guard !result.isEmpty else {
             let known = DTLSFingerprint.Hash.allCases.map(\.rawValue).joined(separator: ", ")
             throw malformed("the section has no a=fingerprint of \(known)")
         }
-        return result.sorted { ($0.hash.length, $0.text) < ($1.hash.length, $1.text) }
+        return result.sorted { $0.hash.length < $1.hash.length }
     }
 }
 

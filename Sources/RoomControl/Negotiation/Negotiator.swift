@@ -19,6 +19,7 @@ package enum LegTransportKind: Hashable, Sendable {
 /// A validated offer of any kind.
 package enum LegOffer: Sendable {
     case plain(PlainOffer)
+    case webRTC(WebRTCOffer)
 }
 
 /// The door through which every offer comes.
@@ -38,11 +39,7 @@ package enum Negotiator {
         switch try transportKind(of: session) {
         case .plainSRTP:
             return .plain(try PlainOffer(session, purpose: purpose, client: client))
-        case .webRTC:
-            throw NegotiationError(
-                .notSupportedYet, line: session.media.first { isWebRTC($0) }?.line,
-                reason:
-                    "WebRTC offers (UDP/TLS/RTP/SAVPF) are not supported yet; use RTP/SAVP or RTP/SAVPF with a=crypto")
+        case .webRTC: return .webRTC(try WebRTCOffer(session, purpose: purpose))
         }
     }
 

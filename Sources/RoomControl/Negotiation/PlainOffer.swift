@@ -102,6 +102,8 @@ package struct PlainOffer: Sendable {
     ) throws(NegotiationError) -> PlainOffer {
         switch try Negotiator.read(text, purpose: purpose, client: client) {
         case .plain(let offer): return offer
+        case .webRTC:
+            throw NegotiationError(.notAcceptable, reason: "the offer is a WebRTC one, and has no a=crypto")
         }
     }
 

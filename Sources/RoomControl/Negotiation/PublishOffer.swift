@@ -35,12 +35,7 @@ package struct PublishOffer: Sendable {
         package var codecs: [UInt8: Codec]
 
         /// Its RTP streams as the media plane knows them, from the smallest picture to the largest.
-        package var encodings: [EncodingSpec] {
-            switch streams {
-            case .ssrcs(let encodings): encodings.map { EncodingSpec(ssrcs: [$0.ssrc], rtxSSRC: $0.rtx) }
-            case .rids(let names): names.map { EncodingSpec(rid: $0) }
-            }
-        }
+        package var encodings: [EncodingSpec] { streams.encodings }
     }
 
     /// How the node knows the RTP streams of a track.
@@ -54,6 +49,14 @@ package struct PublishOffer: Sendable {
             switch self {
             case .ssrcs(let encodings): encodings.count
             case .rids(let names): names.count
+            }
+        }
+
+        /// As the media plane knows them.
+        package var encodings: [EncodingSpec] {
+            switch self {
+            case .ssrcs(let encodings): encodings.map { EncodingSpec(ssrcs: [$0.ssrc], rtxSSRC: $0.rtx) }
+            case .rids(let names): names.map { EncodingSpec(rid: $0) }
             }
         }
     }
@@ -96,4 +99,9 @@ extension PublishOffer {
             }
         }
     }
+}
+
+extension EncodingSpec {
+    /// Every SSRC that it declares.
+    var sources: [UInt32] { ssrcs + [rtxSSRC].compactMap { $0 } }
 }

@@ -43,15 +43,50 @@ package struct LegPlan: Sendable {
         }
     }
 
-    /// A codec under the payload type that the m-line gives it.
+    /// A `WebRTCTransportSpec` without the numbers that the room gives.
+    package struct WebRTC: Sendable {
+        package var credentials: ICECredentials
+        package var role: DTLSRole
+        package var fingerprints: [DTLSFingerprint]
+        package var localSSRC: UInt32
+        package var cname: String
+        /// The client's own fragment: another one in a later fragment means another ICE session.
+        package var remoteFragment: String
+        /// The mids of the bundle, the one that stands for the transport first, with the kind of each m-line.
+        package var sections: [TrickleFragment.Section]
+
+        package init(
+            credentials: ICECredentials, role: DTLSRole, fingerprints: [DTLSFingerprint], localSSRC: UInt32,
+            cname: String, remoteFragment: String = "", sections: [TrickleFragment.Section] = []
+        ) {
+            self.credentials = credentials
+            self.role = role
+            self.fingerprints = fingerprints
+            self.localSSRC = localSSRC
+            self.cname = cname
+            self.remoteFragment = remoteFragment
+            self.sections = sections
+        }
+    }
+
+    /// A codec under the payload types that the m-line gives it.
     package struct Format: Hashable, Sendable {
         package var codec: Codec
         package var payloadType: UInt8
         package var feedback: FeedbackSet
-        package init(codec: Codec, payloadType: UInt8, feedback: FeedbackSet = []) {
+        /// Of retransmissions (RFC 4588), and of redundancy (RFC 2198).
+        package var rtxPayloadType: UInt8?
+        package var redPayloadType: UInt8?
+
+        package init(
+            codec: Codec, payloadType: UInt8, feedback: FeedbackSet = [], rtxPayloadType: UInt8? = nil,
+            redPayloadType: UInt8? = nil
+        ) {
             self.codec = codec
             self.payloadType = payloadType
             self.feedback = feedback
+            self.rtxPayloadType = rtxPayloadType
+            self.redPayloadType = redPayloadType
         }
     }
 
@@ -63,11 +98,13 @@ package struct LegPlan: Sendable {
         package var mid: String?
         /// Sending: the one that is published. Receiving: all that the player takes, in its order.
         package var formats: [Format]
-        /// Sending: those that the offer declared.
-        package var ssrcs: [UInt32]
+        /// Sending: the streams that the offer declared, from the smallest picture to the largest.
+        package var encodings: [EncodingSpec]
         package var extensions: [HeaderExtensionMapping]
         /// Receiving: the SSRC that the answer names for the line's first stream.
         package var promisedSSRC: UInt32?
+        /// Receiving: the SSRC of retransmissions that the answer names.
+        package var promisedRTX: UInt32?
 
         package init(
             kind: MediaKind, transport: Int, mid: String? = nil, formats: [Format], ssrcs: [UInt32] = [],
@@ -77,7 +114,7 @@ package struct LegPlan: Sendable {
             self.transport = transport
             self.mid = mid
             self.formats = formats
-            self.ssrcs = ssrcs
+            encodings = [EncodingSpec(ssrcs: ssrcs)]
             self.extensions = extensions
             self.promisedSSRC = promisedSSRC
         }
@@ -85,9 +122,13 @@ package struct LegPlan: Sendable {
 
     package var kind: LegKind
     package var transports: [Transport]
+    /// The one transport of all lines, in place of `transports`.
+    package var webRTC: WebRTC?
     package var lines: [Line]
     /// For a receiving leg; empty: whatever others publish, first come first.
     package var picks: [LegPick]
+    /// For a receiving leg: of simulcast tracks.
+    package var layer = LayerPreference.high
 
     package init(kind: LegKind, transports: [Transport], lines: [Line], picks: [LegPick] = []) {
         self.kind = kind

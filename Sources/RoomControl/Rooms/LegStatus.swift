@@ -20,6 +20,9 @@ package struct LegStatus: Sendable {
     package var kind: LegKind
     package var user: String
     package var lines: [Line]
+    package var isWebRTC: Bool
+    /// WebRTC: keys are agreed. Plain: an authentic packet came.
+    package var isConnected: Bool
     package var transports: [TransportID]
     /// Where the leg's packets come from, by the first authentic one of each transport.
     package var remotes: [TransportAddress]
@@ -28,6 +31,15 @@ package struct LegStatus: Sendable {
 
     /// Waiting legs have no line on which media may flow.
     package var isActive: Bool { lines.contains(where: \.isActive) }
+}
+
+/// The present ICE session of a leg.
+package struct LegICESession: Hashable, Sendable {
+    package var credentials: ICECredentials
+    package var remoteFragment: String
+
+    /// A strong entity tag (RFC 9110, section 8.8.3), another one for each ICE session.
+    package var entityTag: String { "\"\(credentials.usernameFragment)\"" }
 }
 
 extension RoomState {
@@ -46,8 +58,29 @@ extension RoomState {
                 trackID: line.track, subscriptionID: line.feed?.subscription)
         }
         return LegStatus(
-            kind: leg.kind, user: leg.user, lines: lines, transports: leg.transports.map(\.id),
+            kind: leg.kind, user: leg.user, lines: lines, isWebRTC: leg.webRTC != nil,
+            isConnected: leg.transports.allSatisfy(\.isConnected), transports: leg.transports.map(\.id),
             remotes: leg.transports.compactMap(\.remote), leaseRemaining: leg.leaseEnd.map { $0 - now })
+    }
+
+    /// What a PATCH has to know of a WebRTC leg (RFC 9725, section 4.3); `nil`: there is none, or it is a plain one.
+    package func iceSession(of id: LegID) -> LegICESession? {
+        legs[id]?.webRTC.map { LegICESession(credentials: $0.credentials, remoteFragment: $0.remoteFragment) }
+    }
+
+    /// New ICE credentials for a WebRTC leg; everything else stays. `nil`: there is no such leg.
+    ///
+    /// - Parameter remoteFragment: the client's new one.
+    package mutating func restartLeg(
+        _ id: LegID, remoteFragment: String, now: MediaTime, effects: inout [RoomEffect]
+    ) -> LegPlan.WebRTC? {
+        settle(now, effects: &effects)
+        guard let transport = legs[id]?.transports.first?.id, legs[id]?.webRTC != nil else { return nil }
+        let credentials = ICECredentials(using: &random)
+        legs[id]?.webRTC?.credentials = credentials
+        legs[id]?.webRTC?.remoteFragment = remoteFragment
+        effects.append(.post(.restartICE(transport, credentials)))
+        return legs[id]?.webRTC
     }
 
     /// Whose leg it is.

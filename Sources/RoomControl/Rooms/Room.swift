@@ -52,15 +52,15 @@ package actor Room {
 
     // MARK: Legs
 
-    /// Adds a plain leg: opens its ports, writes its answer, tells the worker; all without a wait in between, so nobody
-    /// ever sees a half of it. The commands are posted before this returns, hence before the answer can leave.
-    func join(_ request: PlainLegRequest) async throws(JoinRefusal) -> JoinedLeg {
+    /// Adds a leg: opens its ports if it is a plain one, writes its answer, tells the worker; all without a wait in between, so
+    /// nobody ever sees a half of it. The commands are posted before this returns, hence before the answer can leave.
+    func join(_ request: LegRequest) async throws(JoinRefusal) -> JoinedLeg {
         let result = joinNow(request)
         await afterwards()
         return try result.get()
     }
 
-    private func joinNow(_ request: PlainLegRequest) -> Result<JoinedLeg, JoinRefusal> {
+    private func joinNow(_ request: LegRequest) -> Result<JoinedLeg, JoinRefusal> {
         let now = environment.clock.now()
         var effects: [RoomEffect] = []
         defer { obey(effects) }
@@ -68,19 +68,28 @@ package actor Room {
         var opened: [PlainPorts] = []
         do throws(JoinRefusal) {
             do { try state.admit(request.user, request.kind, now: now) } catch { throw .room(error) }
-            for transport in request.offer.transports {
-                guard
-                    let ports = environment.plane.openPlainPorts(
-                        worker: worker, rtcp: transport.needsRTCPPort, ipv6: request.offer.isIPv6)
-                else { throw .noPorts }
-                opened.append(ports)
+            let settled: (plan: LegPlan, answer: String)
+            switch request {
+            case .plain(let request):
+                for transport in request.offer.transports {
+                    guard
+                        let ports = environment.plane.openPlainPorts(
+                            worker: worker, rtcp: transport.needsRTCPPort, ipv6: request.offer.isIPv6)
+                    else { throw .noPorts }
+                    opened.append(ports)
+                }
+                settled = try request.settled(by: state, ports: opened, random: &random)
+            case .webRTC(let request):
+                settled = try request.settled(
+                    by: state, connections: environment.connections, worker: worker, random: &random)
             }
-            let settled = try request.settled(by: state, ports: opened, random: &random)
             let leg = LegID(room: instance, using: &random)
             do {
                 try state.addLeg(settled.plan, id: leg, of: request.user, now: now, effects: &effects)
             } catch { throw .room(error) }
-            return .success(JoinedLeg(id: leg, room: key, answer: settled.answer))
+            return .success(
+                JoinedLeg(
+                    id: leg, room: key, answer: settled.answer, entityTag: state.iceSession(of: leg)?.entityTag))
         } catch {
             for ports in opened { environment.plane.close(ports, worker: worker) }
             state.joinFailed(effects: &effects)
@@ -105,6 +114,56 @@ package actor Room {
         await afterwards()
         guard let status else { return nil }
         return (status, await environment.plane.snapshot(worker: worker))
+    }
+
+    /// How a change of a leg's ICE session went.
+    package enum ICEOutcome: Hashable, Sendable {
+        /// There is nothing to say: an ICE-lite agent has no use for the client's candidates.
+        case taken
+        /// A new ICE session, and what the client has to apply.
+        case restarted(fragment: String, entityTag: String)
+        /// The tag is that of another ICE session.
+        case otherSession(entityTag: String)
+        /// The fragment's credentials are neither those of the session nor asked to begin another one.
+        case otherCredentials
+        case noSuchLeg
+        /// A plain leg has none.
+        case noICE
+    }
+
+    /// A fragment for a leg (RFC 9725, section 4.3).
+    ///
+    /// - Parameter entityTags: of the ICE sessions that it is good for; `nil`: it begins a new one.
+    package func changeICE(
+        of leg: LegID, _ fragment: TrickleFragment, entityTags: [String]?
+    ) async -> ICEOutcome {
+        var effects: [RoomEffect] = []
+        let outcome = changeICENow(of: leg, fragment, entityTags, &effects)
+        obey(effects)
+        await afterwards()
+        return outcome
+    }
+
+    private func changeICENow(
+        of leg: LegID, _ fragment: TrickleFragment, _ entityTags: [String]?, _ effects: inout [RoomEffect]
+    ) -> ICEOutcome {
+        let now = environment.clock.now()
+        state.settle(now, effects: &effects)
+        guard state.owner(of: leg) != nil else { return .noSuchLeg }
+        guard let present = state.iceSession(of: leg) else { return .noICE }
+        if let entityTags {
+            if !entityTags.contains(present.entityTag) { return .otherSession(entityTag: present.entityTag) }
+            let isOther = fragment.iceUfrag.map { $0 != present.remoteFragment } ?? false
+            return isOther ? .otherCredentials : .taken
+        }
+        guard let ufrag = fragment.iceUfrag else { return .otherCredentials }
+        guard let webRTC = state.restartLeg(leg, remoteFragment: ufrag, now: now, effects: &effects),
+            let session = state.iceSession(of: leg)
+        else { return .noSuchLeg }
+        let text = WebRTCAnswer.fragment(
+            webRTC.sections, credentials: webRTC.credentials,
+            candidates: environment.connections.candidates(policy: .preferUDP, worker: worker))
+        return .restarted(fragment: text, entityTag: session.entityTag)
     }
 
     package func owner(of leg: LegID) -> (user: String, kind: LegKind)? { state.owner(of: leg) }

@@ -68,6 +68,8 @@ package enum EndReason: String, Hashable, Sendable {
     case unreachable
     /// Nobody renewed its lease.
     case leaseEnded
+    /// Its transport failed: the DTLS handshake, or the certificate was another.
+    case failed
     case kicked
     case roomClosed
     /// The back end took the permission.

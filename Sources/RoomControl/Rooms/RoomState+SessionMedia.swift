@@ -278,8 +278,3 @@ extension SubscribeProfile {
         }
     }
 }
-
-extension EncodingSpec {
-    /// Every SSRC that it declares.
-    var sources: [UInt32] { ssrcs + [rtxSSRC].compactMap { $0 } }
-}

@@ -20,12 +20,14 @@ extension RoomState {
                     id: TrackID(nextNumber()), publicID: newPublicID(line.kind), user: leg.user, carrier: .leg(id),
                     codec: format.codec, mid: mids.take(line.kind))
                 track.isMaster = isFirst
+                track.profiles = RoomState.profiles(ofLayers: line.encodings.count)
                 tracks.append(track)
                 leg.lines.append(Line(plan: line, pick: .nothing, track: track.id))
                 let spec = TrackSpec(
                     id: track.id, transport: leg.transports[line.transport].id, codec: format.codec,
-                    payloadType: format.payloadType, ssrcs: line.ssrcs, mid: line.mid, extensions: line.extensions,
-                    feedback: format.feedback)
+                    payloadType: format.payloadType, rtxPayloadType: format.rtxPayloadType,
+                    redPayloadType: format.redPayloadType, encodings: line.encodings, mid: line.mid,
+                    extensions: line.extensions, feedback: format.feedback)
                 effects.append(.post(.addTrack(spec)))
                 effects.append(.notice(.published(user: leg.user, track: track.publicID, track.codec, tag: "")))
             }
@@ -114,12 +116,17 @@ extension RoomState {
                 leg.transports.indices.contains(line.plan.transport)
             else { continue }
             let subscription = SubscriptionID(nextNumber())
+            var rtx: SubscriptionSpec.Retransmission?
+            if let ssrc = line.plan.promisedRTX, let payloadType = format.rtxPayloadType {
+                rtx = SubscriptionSpec.Retransmission(ssrc: ssrc, payloadType: payloadType)
+            }
             let spec = SubscriptionSpec(
                 id: subscription, track: track.id, transport: leg.transports[line.plan.transport].id,
-                ssrc: ssrc(ofLine: index, of: &leg), payloadType: format.payloadType,
+                ssrc: ssrc(ofLine: index, of: &leg), payloadType: format.payloadType, rtx: rtx,
+                redPayloadType: format.redPayloadType,
                 firstSequence: UInt16(truncatingIfNeeded: random.next()) & 0x7FFF,
                 timestampOffset: UInt32(truncatingIfNeeded: random.next()),
-                extensions: line.plan.extensions, mid: line.plan.mid, feedback: format.feedback)
+                extensions: line.plan.extensions, mid: line.plan.mid, feedback: format.feedback, layer: leg.layer)
             leg.lines[index].feed = Feed(subscription: subscription, track: track.id)
             leg.lines[index].lastUser = track.user
             effects.append(.post(.subscribe(spec)))
@@ -205,7 +212,10 @@ extension RoomState {
         case .transportFailed(let id, let failure):
             // A client that ends its own connection waits for no word about it.
             let reason = failure == .closedByPeer ? nil : "DTLS failed: \(failure.rawValue)"
-            _ = disconnected(id, reason, now: now, effects: &effects)
+            if disconnected(id, reason, now: now, effects: &effects) { return }
+            if let leg = legOfTransport[id] {
+                drop(leg, failure == .closedByPeer ? .left : .failed, now: now, effects: &effects)
+            }
         case .layerChanged(let id, let layer): layerChanged(id, layer, effects: &effects)
         case .removed, .snapshot: break
         }
@@ -233,11 +243,11 @@ extension RoomState {
         if let leaseEnd = legs[id]?.leaseEnd { legs[id]?.leaseEnd = max(leaseEnd, now + settings.legLease) }
     }
 
-    /// A sending leg is gone when none of its transports is heard any more.
+    /// A leg is gone when none of its transports is heard any more; a plain player need not be heard.
     private mutating func silent(_ id: TransportID, now: MediaTime, effects: inout [RoomEffect]) {
         update(id) { $0.isSilent = true }
-        guard let legID = legOfTransport[id], let leg = legs[legID], leg.kind == .sending,
-            leg.transports.allSatisfy(\.isSilent)
+        guard let legID = legOfTransport[id], let leg = legs[legID],
+            leg.kind == .sending || leg.webRTC != nil, leg.transports.allSatisfy(\.isSilent)
         else { return }
         drop(legID, .silent, now: now, effects: &effects)
     }
@@ -246,7 +256,9 @@ extension RoomState {
     /// some seconds of refusals: a player may open its ports a little after it was told them.
     private mutating func unreachable(_ id: TransportID, now: MediaTime, effects: inout [RoomEffect]) {
         update(id) { $0.isUnreachable = true }
-        guard let legID = legOfTransport[id], let leg = legs[legID], leg.kind == .receiving else { return }
+        guard let legID = legOfTransport[id], let leg = legs[legID], leg.kind == .receiving, leg.webRTC == nil else {
+            return
+        }
         let served = Set(leg.lines.filter { $0.feed != nil }.map(\.plan.transport))
         let isGone = leg.transports.indices.allSatisfy { leg.transports[$0].isUnreachable || !served.contains($0) }
         if isGone { drop(legID, .unreachable, now: now, effects: &effects) }

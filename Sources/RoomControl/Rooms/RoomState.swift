@@ -90,6 +90,10 @@ package struct RoomState: Sendable {
         var leaseEnd: MediaTime?
         /// Under which our reports leave.
         let localSSRCs: Set<UInt32>
+        /// `nil`: a plain leg.
+        var webRTC: LegPlan.WebRTC?
+        /// Of simulcast tracks.
+        var layer = LayerPreference.high
     }
 
     struct Transport: Sendable {
@@ -236,14 +240,22 @@ extension RoomState {
         let order = lastNumber
         var leg = Leg(
             kind: plan.kind, user: user, order: order, transports: [], lines: [],
-            leaseEnd: plan.kind == .receiving ? now + settings.legLease : nil,
-            localSSRCs: Set(plan.transports.map(\.localSSRC)))
+            // Where checks tell whether the player is there, no lease has to.
+            leaseEnd: plan.kind == .receiving && plan.webRTC == nil ? now + settings.legLease : nil,
+            localSSRCs: Set(plan.transports.map(\.localSSRC) + [plan.webRTC?.localSSRC].compactMap { $0 }),
+            webRTC: plan.webRTC, layer: plan.layer)
         effects.append(.notice(.legStarted(user: user, plan.kind)))
         for transport in plan.transports {
             let number = TransportID(nextNumber())
             leg.transports.append(Transport(id: number))
             legOfTransport[number] = id
             effects.append(.post(.addTransport(spec(transport, number, of: member.peer, plan.kind))))
+        }
+        if let webRTC = plan.webRTC {
+            let number = TransportID(nextNumber())
+            leg.transports = [Transport(id: number)]
+            legOfTransport[number] = id
+            effects.append(.post(.addWebRTCTransport(spec(webRTC, number, of: member.peer))))
         }
         addLines(of: plan, to: &leg, id: id, effects: &effects)
         legs[id] = leg
@@ -430,6 +442,12 @@ extension RoomState {
 
     func sorted(_ ids: Set<LegID>) -> [LegID] {
         ids.sorted { (legs[$0]?.order ?? 0) < (legs[$1]?.order ?? 0) }
+    }
+
+    private func spec(_ plan: LegPlan.WebRTC, _ id: TransportID, of peer: PeerID) -> WebRTCTransportSpec {
+        WebRTCTransportSpec(
+            id: id, peer: peer, credentials: plan.credentials, role: plan.role, fingerprints: plan.fingerprints,
+            localSSRC: plan.localSSRC, cname: plan.cname, silenceLimit: limits.transportSilence)
     }
 
     private func spec(

@@ -302,6 +302,8 @@ export interface TrackStatistics {
     packetLoss?: number;
     /** In seconds: between this client and the server. */
     roundTripTime?: number;
+    /** `udp` or `tcp`. */
+    protocol?: string;
     /** In seconds; of what comes. */
     jitter?: number;
     /** 0 to 1; of what comes. */

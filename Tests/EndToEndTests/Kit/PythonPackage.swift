@@ -7,6 +7,8 @@ import Testing
 struct PythonPackage: Hashable, Sendable {
     /// The vendor's SDK.
     static let qiniu = PythonPackage("qiniu", "7.18.0")
+    /// Drives Chromium.
+    static let aiohttp = PythonPackage("aiohttp", "3.14.5")
     /// What it draws from a seed depends on hypothesis, too.
     static let schemathesis = PythonPackage(
         "schemathesis", "4.32.5", with: ["hypothesis==6.170.17", "openapi-spec-validator==0.9.0"])

@@ -40,7 +40,8 @@ struct DTLSExercise: ~Copyable {
             let client = DTLSAssociation(
                 context: clientContext, role: .client, fingerprints: [serverDigest], now: now)
         else { return nil }
-        guard let server = DTLSAssociation(context: serverContext, role: .server, fingerprints: [clientDigest], now: now)
+        guard
+            let server = DTLSAssociation(context: serverContext, role: .server, fingerprints: [clientDigest], now: now)
         else { return nil }
         self.client = client
         self.server = server
@@ -50,7 +51,8 @@ struct DTLSExercise: ~Copyable {
         let text = certificates[index]?.fingerprint ?? ""
         let digits = text.compactMap(\.hexDigitValue)
         return DTLSFingerprint(
-            hash: .sha256, bytes: stride(from: 0, to: digits.count - 1, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) })
+            hash: .sha256,
+            bytes: stride(from: 0, to: digits.count - 1, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) })
     }
 
     private mutating func byte() -> UInt8 {

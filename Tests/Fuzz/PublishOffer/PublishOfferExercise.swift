@@ -77,7 +77,11 @@ enum PublishOfferExercise {
 
     private static func check(_ profile: ClientMediaProfile, _ codec: Codec, _ session: SessionDescription) -> String? {
         let capabilities = profile.rtpCapabilities
-        guard capabilities.codecs.count == 2, capabilities.codecs[0].name == "opus", codec.kind == .video,
+        let red = capabilities.codecs.dropFirst(2).map { Int($0.sendPayloadType) }
+        guard red == [profile.audio.redPayloadType].compactMap({ $0.map { Int($0) } }),
+            red.allSatisfy({ type in isOpusInRED(type, Int(profile.audio.payloadType), session) })
+        else { return "RED under \(red), which was not offered" }
+        guard profile.video.redPayloadType == nil, capabilities.codecs[0].name == "opus", codec.kind == .video,
             capabilities.codecs[1].name == codec.name, profile.audio.codec == .opus, profile.video.codec == codec
         else { return "not opus and \(codec.name), by position" }
         for stream in [profile.audio, profile.video] {
@@ -115,6 +119,15 @@ enum PublishOfferExercise {
             }
         }
         return nil
+    }
+
+    private static func isOpusInRED(_ type: Int, _ opus: Int, _ session: SessionDescription) -> Bool {
+        session.media.contains { media in
+            media.rtpMaps.contains { $0.payloadType == type && $0.name.lowercased() == "red" }
+                && media.formatParameters.contains {
+                    $0.format == String(type) && $0.text.split(separator: "/").allSatisfy { Int($0) == opus }
+                }
+        }
     }
 
     private static func check(_ stream: ClientMediaProfile.Stream, _ media: MediaDescription) -> String? {

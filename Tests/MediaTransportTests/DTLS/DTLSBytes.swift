@@ -5,13 +5,15 @@ enum DTLSBytes {
     static func record(
         _ type: UInt8, version: UInt16 = 0xFEFD, epoch: UInt16 = 0, sequence: UInt32 = 0, _ body: [UInt8]
     ) -> [UInt8] {
-        [type] + bigEndian(version) + bigEndian(epoch) + [0, 0] + bigEndian(sequence) + bigEndian(UInt16(body.count)) + body
+        [type] + bigEndian(version) + bigEndian(epoch) + [0, 0] + bigEndian(sequence) + bigEndian(UInt16(body.count))
+            + body
     }
 
     /// - Parameters:
     ///   - length: of the whole message.
     ///   - offset: where this part of it begins.
-    static func fragment(_ type: UInt8, length: Int, sequence: UInt16 = 0, offset: Int = 0, _ part: [UInt8]) -> [UInt8] {
+    static func fragment(_ type: UInt8, length: Int, sequence: UInt16 = 0, offset: Int = 0, _ part: [UInt8]) -> [UInt8]
+    {
         func triple(_ number: Int) -> [UInt8] { Array(bigEndian(UInt32(number)).dropFirst()) }
         return [type] + triple(length) + bigEndian(sequence) + triple(offset) + triple(part.count) + part
     }
@@ -27,7 +29,9 @@ enum DTLSBytes {
     }
 
     /// A ClientHello as of a browser that would rather speak DTLS 1.3 with a post-quantum key: 1.6 kB.
-    static func modernClientHello(groups: [UInt16] = [0x11EC, 0x001D, 0x0017], using random: inout SeededRandom) -> [UInt8] {
+    static func modernClientHello(groups: [UInt16] = [0x11EC, 0x001D, 0x0017], using random: inout SeededRandom)
+        -> [UInt8]
+    {
         func vector(_ body: [UInt8]) -> [UInt8] { bigEndian(UInt16(body.count)) + body }
         func ext(_ type: UInt16, _ body: [UInt8]) -> [UInt8] { bigEndian(type) + vector(body) }
         let words = { (numbers: [UInt16]) in numbers.flatMap { bigEndian($0) } }

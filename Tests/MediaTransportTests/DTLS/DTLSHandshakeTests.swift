@@ -80,7 +80,9 @@ struct DTLSHandshakeTests {
 
     /// Of several the right one counts, and without any a certificate is enough.
     @Test func severalFingerprintsAndNone() throws {
-        let (stranger, client) = (try #require(TestCertificates.stranger?.digest), try #require(TestCertificates.client?.digest))
+        let (stranger, client) = (
+            try #require(TestCertificates.stranger?.digest), try #require(TestCertificates.client?.digest)
+        )
         for expected in [[stranger, client], [client, stranger, stranger], []] {
             var pair = try DTLSPair(serverExpects: expected)
             pair.run()
@@ -119,7 +121,8 @@ struct DTLSHandshakeTests {
         var random = SeededRandom(seed: seed)
         var pair = try DTLSPair()
         pair.run { _ in
-            Double.random(in: 0..<1, using: &random) < 0.3 ? [] : [.milliseconds(Int64.random(in: 5...60, using: &random))]
+            Double.random(in: 0..<1, using: &random) < 0.3
+                ? [] : [.milliseconds(Int64.random(in: 5...60, using: &random))]
         }
         #expect(pair.states == [.connected, .connected], "seed \(seed)")
         try pair.expectKeys()
@@ -161,7 +164,11 @@ struct DTLSHandshakeTests {
             if times.isEmpty || datagram.time != last { times.append(datagram.time) }
             last = datagram.time
         }
-        #expect(times == [0, 200, 600, 1400, 3000, 6000, 9000, 12000, 15000, 18000, 21000, 24000, 27000].map { .milliseconds($0) })
+        #expect(
+            times
+                == [0, 200, 600, 1400, 3000, 6000, 9000, 12000, 15000, 18000, 21000, 24000, 27000].map {
+                    .milliseconds($0)
+                })
         #expect(pair.states == [.handshaking, .handshaking])
         pair.run(limit: .seconds(40)) { _ in [] }
         #expect(pair.states == [.failed(.handshakeLimit), .failed(.handshakeLimit)])

@@ -18,7 +18,9 @@ import Testing
             .flatMap { $0.split(separator: ":").last }.map { hex(String($0)) }
     }
 
-    private func arguments(_ folder: URL, _ certificate: Certificate?, _ profile: (SRTPProfile, String)) throws -> [String] {
+    private func arguments(_ folder: URL, _ certificate: Certificate?, _ profile: (SRTPProfile, String)) throws
+        -> [String]
+    {
         var arguments = [
             "-dtls1_2", "-use_srtp", profile.1, "-keymatexport", "EXTRACTOR-dtls_srtp", "-keymatexportlen",
             "\(2 * (profile.0.keyLength + profile.0.saltLength))",
@@ -32,21 +34,26 @@ import Testing
         return arguments
     }
 
-    /// Our server, their client: its fragments are small, its certificates long or missing.
-    @Test(arguments: 0..<5) func theirClient(form: Int) throws {
+    /// Our server, their client: its fragments are small, its certificates long or missing, and it sends data that nobody reads.
+    @Test(arguments: 0..<6) func theirClient(form: Int) throws {
         let profile = Self.profiles[form % 3]
-        let certificate = form == 3 ? OpenSSLCommand.longChain : form == 4 ? nil : TestCertificates.client
+        let certificate = form == 3 ? OpenSSLCommand.longChain : form >= 4 ? nil : TestCertificates.client
         let folder = try OpenSSLCommand.temporaryFolder()
         defer { try? FileManager.default.removeItem(at: folder) }
         let own = try #require(TestCertificates.server)
         let context = try #require(DTLSContext(certificate: own))
-        let fingerprints = [certificate?.digest].compactMap(\.self)
+        // Without a certificate: when one is expected, and when any would do.
+        let fingerprints = [form == 5 ? own.digest : certificate?.digest].compactMap(\.self)
         let server = try made(
             DTLSAssociation(context: context, role: .server, fingerprints: fingerprints, now: .zero))
         var end = try LoopbackEnd(server)
         var command = ["s_client", "-connect", "127.0.0.1:\(end.port)"] + (form == 1 ? ["-mtu", "300"] : [])
         command += try arguments(folder, certificate, profile)
         let (process, output) = OpenSSLCommand.reading(command)
+        let input = Pipe()
+        process.standardInput = input
+        try input.fileHandleForWriting.write(contentsOf: Array("like a data channel\n".utf8))
+        try input.fileHandleForWriting.close()
         try process.run()
         defer { OpenSSLCommand.end(process) }
 

@@ -14,9 +14,13 @@ enum OpenSSLCommand {
             let (certificate, key) = (folder.appending(path: name + ".pem"), folder.appending(path: name + ".key"))
             // One key for all: making it is what takes long.
             let keyArguments =
-                firstKey.isEmpty ? ["-newkey", "rsa:4096", "-keyout", key.path()] : ["-key", folder.path() + "/leaf.key"]
+                firstKey.isEmpty
+                ? ["-newkey", "rsa:4096", "-keyout", key.path()] : ["-key", folder.path() + "/leaf.key"]
             let arguments =
-                ["req", "-x509", "-nodes", "-days", "30", "-sha256", "-subj", "/CN=\(name)", "-out", certificate.path()]
+                [
+                    "req", "-x509", "-nodes", "-days", "30", "-sha256", "-subj", "/CN=\(name)", "-out",
+                    certificate.path(),
+                ]
                 + keyArguments
             guard (try? run(arguments)) == 0, let text = try? String(contentsOf: certificate, encoding: .utf8) else {
                 return nil

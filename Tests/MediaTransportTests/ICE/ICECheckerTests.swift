@@ -6,7 +6,9 @@ import Testing
 struct ICECheckerTests {
     private static let near = MediaDuration.milliseconds(20)
 
-    private static func path(_ socket: Int, there: MediaDuration? = near, back: MediaDuration? = near) -> ICENetwork.Path {
+    private static func path(_ socket: Int, there: MediaDuration? = near, back: MediaDuration? = near)
+        -> ICENetwork.Path
+    {
         ICENetwork.Path(
             path: ICEPath(socket: socket, address: TransportAddress(ipv4: 0x7F00_0001, port: 7000 + UInt16(socket))),
             there: there, back: back)

@@ -160,7 +160,8 @@ struct ICEPasswordTests {
         let mapped = TransportAddress(ipv4: 0x7F00_0001, port: 9)
         func round() -> Bool {
             bytes.withUnsafeBytes { datagram in
-                guard let request = STUNBindingRequest.parse(datagram.bytes), password.verifies(datagram, request) else {
+                guard let request = STUNBindingRequest.parse(datagram.bytes), password.verifies(datagram, request)
+                else {
                     return false
                 }
                 return buffer.withUnsafeMutableBytes {

@@ -60,7 +60,10 @@ struct STUNMessageTests {
     @Test func theWriterGivesTheVectors() {
         for (vector, address, digest) in [
             (STUNVectors.ipv4Response, "192.0.2.1", "2B91F599FD9E90C38C7489F92AF9BA53F06BE7D7"),
-            (STUNVectors.ipv6Response, "2001:db8:1234:5678:11:2233:4455:6677", "A382954E4BE67BF11784C97C8292C275BFE3ED41"),
+            (
+                STUNVectors.ipv6Response, "2001:db8:1234:5678:11:2233:4455:6677",
+                "A382954E4BE67BF11784C97C8292C275BFE3ED41"
+            ),
         ] {
             let expected = wireBytes(vector)
             let bytes = written(expected.count) { buffer in
@@ -163,7 +166,8 @@ struct STUNMessageTests {
             check([(0x25, []), (0x24, [1, 2, 3, 4]), (0x802A, [0, 0, 0, 0, 0, 0, 0, 9]), (0xC057, [1, 2, 3])]))
         #expect(full?.usesCandidate == true && full?.priority == 0x0102_0304 && full?.isControlling == true)
         // Of two, the first counts.
-        let twice = request(check([(0x24, [0, 0, 0, 1]), (0x24, [0, 0, 0, 2]), (6, Array("fedcba9876543210:x".utf8))]))
+        let twice = request(
+            check([(0x24, [0, 0, 0, 1]), (0x24, [0, 0, 0, 2]), (6, Array("fedcba9876543210:x".utf8))]))
         #expect(twice?.priority == 1 && twice?.localFragment == 0x0123_4567_89AB_CDEF)
         for (type, length) in [(0x24, 3), (0x24, 5), (0x802A, 4), (0x8029, 9)] as [(UInt16, Int)] {
             #expect(request(check([(type, [UInt8](repeating: 0, count: length))])) == nil, "\(type), \(length)")
@@ -185,7 +189,9 @@ struct STUNMessageTests {
         #expect(error([0, 0, 4, 1] + Array("Unauthorized".utf8)) == 401)
         #expect(error([0, 0, 4, 87]) == 487)
         #expect(error([0, 0, 6, 99]) == 699)
-        for wrong in [[0, 0, 2, 0], [0, 0, 7, 0], [0, 0, 4, 100], [0, 0, 4]] as [[UInt8]] { #expect(error(wrong) == nil) }
+        for wrong in [[0, 0, 2, 0], [0, 0, 7, 0], [0, 0, 4, 100], [0, 0, 4]] as [[UInt8]] {
+            #expect(error(wrong) == nil)
+        }
         #expect(response(message(type: 0x0111, [])) == nil, "an error without a code")
     }
 

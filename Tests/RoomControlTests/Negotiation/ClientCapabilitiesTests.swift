@@ -49,12 +49,14 @@ import Testing
                 RTPCapabilities.Codec(
                     name: "VP8", kind: .video, clockRate: 90_000, rtcpFeedback: Self.allVideo, payloadType: 96,
                     rtxPayloadType: 97),
+                RTPCapabilities.Codec(name: "red", kind: .audio, clockRate: 48_000, channels: 2, payloadType: 63),
             ])
         let audio: [(String, Int)] = [
             (Self.audioLevel, 1), (Self.sendTime, 2), (Self.transportCC, 3), (Self.mid, 4),
         ]
         let video: [(String, Int)] = [
-            (Self.offset, 14), (Self.sendTime, 2), (Self.transportCC, 3), (Self.mid, 4), (Self.rid, 10),
+            (Self.offset, 14), (Self.sendTime, 2), (Self.transportCC, 3),
+            (HeaderExtensionKind.playoutDelay.uri, 5), (Self.mid, 4), (Self.rid, 10),
             (Self.repairedRid, 11),
         ]
         #expect(

@@ -217,8 +217,8 @@ import Testing
         let ann = try Self.join("ann", 1, &room)
         try Self.publish(ann, ["a0", "v0"], &room)
         func add(_ mid: String, _ ssrc: String) throws {
-            let sdp = SampleOffers.publish.replacing("a=ssrc:101 cname:c", with: "a=ssrc:\(ssrc) cname:c")
-                .replacing("a=ssrc:100 cname:c", with: "a=ssrc:999 cname:c")
+            let sdp = SampleOffers.publish.replacing("a=ssrc:100 cname:c", with: "a=ssrc:999 cname:c")
+                .replacing("a=ssrc:101 cname:c", with: "a=ssrc:\(ssrc) cname:c")
             let track = SampleOffers.track(mid, localID: "another")
             let offer = try PublishOfferReader.read(sdp: sdp, tracks: [track])
             _ = try room.run {

@@ -26,7 +26,7 @@ export function ask(sentence, yes) {
             make('p', {}, sentence),
             make('div', { class: 'row' },
                 make('button', { class: 'danger', onclick: () => answer(true) }, yes),
-                make('button', { onclick: () => answer(false), autofocus: true }, text('control.close'))));
+                make('button', { onclick: () => answer(false), autofocus: true }, text('control.cancel'))));
         dialog.oncancel = () => resolve(false);
         dialog.showModal();
     });

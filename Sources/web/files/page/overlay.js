@@ -14,7 +14,7 @@ export function describe({ video, audio }, tile) {
     if (video) lines.push(['overlay.size', size(video)]);
     lines.push(['overlay.bitrate', all.map((each) => bits(each.bitrate)).join(' + ')]);
     lines.push(['overlay.loss', all.map((each) => percent(each.packetLoss)).join(' + ')]);
-    lines.push(['overlay.time', milliseconds(all[0].roundTripTime)]);
+    lines.push(['overlay.time', [milliseconds(all[0].roundTripTime), all[0].protocol?.toUpperCase()].filter(Boolean).join(', ')]);
     if (video && tile.isOwn) {
         for (const layer of video.layers.filter((each) => video.layers.length > 1 && each.framesPerSecond > 0)) {
             lines.push(['overlay.layers', `${layer.rid ?? ''} ${size(layer)}, ${bits(layer.bitrate)}`.trim()]);

@@ -1,4 +1,4 @@
-import { find } from './dom.js';
+import { find, make } from './dom.js';
 import { arrange } from './layout.js';
 
 const GAP = 8;
@@ -14,16 +14,18 @@ export class Stage {
     /** After each arrangement: tiles have other sizes. */
     onArranged = () => {};
     #element = find('stage');
+    #large = make('div', { class: 'stage-large' });
+    #list = make('div', { class: 'stage-list' });
     #observer = new ResizeObserver(() => this.arrange());
 
     constructor() {
         this.#observer.observe(this.#element);
-        this.#element.replaceChildren();
+        this.#element.replaceChildren(this.#large, this.#list);
     }
 
     add(tile) {
         this.tiles.set(tile.key, tile);
-        this.#element.append(tile.element);
+        this.#list.append(tile.element);
         this.arrange();
     }
 
@@ -36,8 +38,15 @@ export class Stage {
         this.arrange();
     }
 
+    /** Enlarges a tile; the one that is enlarged goes back. */
     pin(tile) {
-        this.pinned = this.pinned === tile ? undefined : tile;
+        const before = this.pinned;
+        this.pinned = before === tile ? undefined : tile;
+        if (before) this.#list.prepend(before.element);
+        if (this.pinned) this.#large.append(tile.element);
+        // A video that moves in the document stops.
+        for (const each of [before, this.pinned]) each?.video.play().catch(() => {});
+        if (document.activeElement === document.body) tile.element.focus();
         this.arrange();
     }
 
@@ -51,12 +60,10 @@ export class Stage {
         this.#element.classList.toggle('tall', isTall);
         if (this.pinned) {
             // The strip has a fifth of the room.
-            const strip = others.length === 0 ? 0 : isTall ? Math.round(clientHeight * 0.2) : Math.round(clientWidth * 0.2);
-            const small = isTall ? [Math.round(strip * TALL), strip] : [strip, Math.round(strip / WIDE)];
-            this.#element.style.setProperty('--strip', `${strip}px`);
+            const strip = others.length === 0 ? 0 : Math.round((isTall ? clientHeight : clientWidth) * 0.2);
             const rest = strip ? strip + GAP : 0;
             set(this.pinned, isTall ? clientWidth : clientWidth - rest, isTall ? clientHeight - rest : clientHeight);
-            for (const tile of others) set(tile, ...small);
+            for (const tile of others) set(tile, isTall ? Math.round(strip * TALL) : strip, isTall ? strip : Math.round(strip / WIDE));
         } else {
             const { width, height } = arrange(others.length, clientWidth, clientHeight, GAP, isTall ? SHAPES.tall : SHAPES.wide);
             for (const tile of others) set(tile, width, height);

@@ -69,16 +69,16 @@ export class SyntheticSource {
         context.fillRect(0, 0, width, height);
 
         const unit = height / 100;
-        this.#drawClock(width * 0.27, height * 0.46, unit * 27, now, hue);
+        // In the middle, so that a square cut of it is still a clock.
+        this.#drawClock(width / 2, height * 0.34, unit * 23, now, hue);
         context.fillStyle = 'rgb(255 255 255 / 92%)';
         context.textBaseline = 'alphabetic';
-        context.textAlign = 'left';
-        context.font = `600 ${unit * 13}px system-ui, sans-serif`;
-        context.fillText(now.toTimeString().slice(0, 8), width * 0.5, height * 0.46);
-        context.font = `400 ${unit * 6}px system-ui, sans-serif`;
+        context.textAlign = 'center';
+        context.font = `600 ${unit * 12}px system-ui, sans-serif`;
+        context.fillText(now.toTimeString().slice(0, 8), width / 2, height * 0.745);
+        context.font = `400 ${unit * 5}px system-ui, sans-serif`;
         context.fillStyle = 'rgb(255 255 255 / 70%)';
-        context.fillText(this.name, width * 0.5, height * 0.57, width * 0.45);
-        context.fillText(`# ${this.#number}`, width * 0.5, height * 0.66, width * 0.45);
+        context.fillText(`${this.name} · ${this.#number}`, width / 2, height * 0.84, width * 0.5);
 
         const row = height / 24;
         blocks(this.source, this.#number).forEach((isWhite, index) => {

@@ -61,6 +61,7 @@ export const english = {
     'control.settings': 'Devices',
     'control.help': 'Keyboard shortcuts',
     'control.leave': 'Leave',
+    'control.cancel': 'Cancel',
     'control.close': 'Close',
     'short.microphone': 'Microphone',
     'short.camera': 'Camera',

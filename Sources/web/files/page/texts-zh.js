@@ -61,6 +61,7 @@ export const chinese = {
     'control.settings': '设备',
     'control.help': '键盘快捷键',
     'control.leave': '离开',
+    'control.cancel': '取消',
     'control.close': '关闭',
     'short.microphone': '麦克风',
     'short.camera': '摄像头',

@@ -27,7 +27,8 @@ export class StatisticsReader {
                 trackID: track.trackID, kind: track.kind, direction: 'up', codec: codecName(report, streams[0]?.codecId),
                 bitrate: sum(layers.map((layer) => layer.bitrate)), width: active.width, height: active.height,
                 framesPerSecond: active.framesPerSecond, packetLoss: largest(remote.map((each) => each.fractionLost)),
-                roundTripTime: largest(remote.map((each) => each.roundTripTime)) ?? pathTime(report),
+                roundTripTime: largest(remote.map((each) => each.roundTripTime)) ?? path(report).time,
+                protocol: path(report).protocol,
                 limitation: active.limitation, layers: track.kind === 'video' ? layers : [],
             };
         });
@@ -45,14 +46,14 @@ export class StatisticsReader {
         if (!transport || transport.state === 'closed') return [];
         const report = await transport.connection.getStats();
         const byMid = groupByMid(report, 'inbound-rtp');
-        const time = pathTime(report);
+        const { time, protocol } = path(report);
         return room.subscribed.map((track) => {
             const stream = byMid.get(track.mid)?.at(-1) ?? {};
             return {
                 trackID: track.trackID, kind: track.kind, direction: 'down', codec: codecName(report, stream.codecId),
                 bitrate: this.#app.rate(stream, 'bytesReceived') * 8, width: stream.frameWidth, height: stream.frameHeight,
                 framesPerSecond: track.kind === 'video' ? stream.framesPerSecond ?? 0 : undefined,
-                packetLoss: this.#app.share(stream, 'packetsLost', 'packetsReceived'), roundTripTime: time,
+                packetLoss: this.#app.share(stream, 'packetsLost', 'packetsReceived'), roundTripTime: time, protocol,
                 jitter: stream.jitter, audioLevel: stream.audioLevel, framesDecoded: stream.framesDecoded,
                 packetsReceived: stream.packetsReceived, freezeCount: stream.freezeCount, profile: track.profile, layers: [],
             };
@@ -103,15 +104,13 @@ function groupByMid(report, type) {
 
 function codecName(report, id) { return report.get(id)?.mimeType?.split('/')[1]; }
 
-/** Of the path in use, in seconds. */
-function pathTime(report) {
-    let time;
-    report.forEach((entry) => {
-        if (entry.type === 'candidate-pair' && (entry.nominated || entry.selected) && entry.currentRoundTripTime !== undefined) {
-            time = entry.currentRoundTripTime;
-        }
-    });
-    return time;
+/** The path in use: its round trip in seconds, and its protocol. */
+function path(report) {
+    let pair;
+    report.forEach((entry) => { if (entry.type === 'transport') pair = report.get(entry.selectedCandidatePairId) ?? pair; });
+    // Firefox has no transports, but says which pair it selected.
+    if (!pair) report.forEach((entry) => { if (entry.type === 'candidate-pair' && entry.selected) pair = entry; });
+    return { time: pair?.currentRoundTripTime, protocol: report.get(pair?.localCandidateId)?.protocol };
 }
 
 const sum = (values) => values.reduce((total, value) => total + value, 0);

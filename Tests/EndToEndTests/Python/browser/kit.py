@@ -18,22 +18,23 @@ globalThis.watcher ??= (async () => {
     const video = (key) => document.querySelector(`.tile[data-key="${key}"] video`);
     // Records every frame of a tile: when it was shown, how wide it was, whose it was and its number.
     const record = (key) => {
-        if (records.has(key)) return;
+        const element = video(key);
+        if (!element || records.get(key)?.element === element) return;
         const frames = [];
-        records.set(key, frames);
-        const next = () => {
-            const element = video(key);
-            if (!element) { records.delete(key); return; }
-            element.requestVideoFrameCallback((now, data) => {
-                const found = read(element, context);
-                frames.push({ at: performance.now(), width: element.videoWidth, source: found?.source, number: found?.number });
-                if (frames.length > 3000) frames.splice(0, 1000);
-                next();
-            });
-        };
+        records.set(key, { element, frames });
+        const next = () => element.requestVideoFrameCallback(() => {
+            const found = read(element, context);
+            frames.push({ at: performance.now(), width: element.videoWidth, source: found?.source, number: found?.number });
+            if (frames.length > 3000) frames.splice(0, 1000);
+            next();
+        });
         next();
     };
-    const frames = (key, since) => (records.get(key) ?? []).filter((frame) => frame.at >= since);
+    // A tile that went and came again has another element.
+    const frames = (key, since) => {
+        record(key);
+        return (records.get(key)?.frames ?? []).filter((frame) => frame.at >= since);
+    };
     // The strongest frequency in the sound of a user, and how strong it is, in dB.
     const ears = new Map();
     const listen = (user) => {
@@ -271,8 +272,9 @@ class Stage:
 
     async def cli(self, *words):
         """A client command of the node; gives what it printed."""
+        where = [] if words[0] == "token" else ["--url", self.url]
         process = await asyncio.create_subprocess_exec(
-            self.parlor, *words, "--url", self.url, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE)
+            self.parlor, *words, *where, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE)
         output, error = await asyncio.wait_for(process.communicate(), 30)
         need(process.returncode == 0, f"parlor {' '.join(words)}: {error.decode()}")
         return output.decode().strip()

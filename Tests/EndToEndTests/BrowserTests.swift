@@ -1,0 +1,34 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// The page in headless Chromium, against a real node: what people do there, with frames and tones verified on the
+    /// receiving side. The scenarios are in Python/browser, each with its steps; screenshots stay in `.build/artifacts/browser`.
+    @Suite struct BrowserTests {
+        private static let folder = URL(filePath: #filePath).deletingLastPathComponent()
+        private static let artifacts = folder.appending(path: "../../.build/artifacts/browser").standardized
+
+        /// Groups of scenarios.
+        @Test(arguments: ["calls", "layers", "moderation", "losses", "tcp", "client", "looks"])
+        func people(_ group: String) async throws {
+            let python = try await PythonPackage.aiohttp.interpreter()
+            let secure = try FreePorts.row(of: 1)
+            try await NodeProcess.run(["--dev", "--http-tls-listen", "127.0.0.1:\(secure)"]) { node in
+                let pictures = Self.artifacts.appending(path: group)
+                try? FileManager.default.removeItem(at: pictures)
+                let ended = try await RunningProcess.run(
+                    [
+                        python, Self.folder.appending(path: "Python/browser/run.py").path, "--url", node.url, "--https",
+                        "https://127.0.0.1:\(secure)", "--parlor", Programs.parlor, "--out", pictures.path, group,
+                    ], environment: Programs.environment.merging(["PYTHONDONTWRITEBYTECODE": "1"]) { $1 },
+                    in: node.scratch, within: .seconds(160))
+                print(ended.output, terminator: "")
+                print("screenshots: \(pictures.path)")
+                let failed = ended.output.split(separator: "\n").filter { $0.hasPrefix("FAIL ") }
+                for line in failed { Issue.record("\(line)") }
+                #expect(ended.code == 0 || !failed.isEmpty, "\(ended.output.suffix(2000))\(ended.error.suffix(4000))")
+                #expect(ended.output.contains("PASS ") || !failed.isEmpty, "something was tried")
+            }
+        }
+    }
+}
