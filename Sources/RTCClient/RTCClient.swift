@@ -236,5 +236,8 @@ public final class RTCClient: Sendable {
     // MARK: Tests
 
     /// Behaves as if the network were lost at this moment; the client then comes back as it would.
+    /// Asks the server for new ICE credentials for both connections, and checks with them.
+    package func restartMedia() async { await core.restartMedia() }
+
     package func loseConnection(_ loss: SignallingConnection.Loss = .noticed) { core.loseConnection(loss) }
 }

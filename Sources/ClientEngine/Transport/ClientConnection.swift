@@ -210,7 +210,7 @@ final class ClientConnection {
         case .failed: state = .failed(.noPath)
         case .consentLost: state = .failed(.consentLost)
         case .checking, .connected:
-            if times.secured != nil, path != nil || hasKeys {
+            if times.secured != nil, path != nil {
                 state = now >= lastHeard + Self.silenceLimit ? .disconnected : .connected
             } else {
                 state = path == nil ? .checking : .securing

@@ -103,6 +103,18 @@ extension ClientCore {
         if isGone { await renewMedia(life, kind, connectionID) }
     }
 
+    /// Both, whether they need it or not.
+    func restartMedia() async {
+        let found = withSession(usableLife) { session in
+            (session.life, session.publishing.connectionID, session.subscribing.connectionID)
+        }
+        guard let (life, publishing, subscribing) = found else { return }
+        if let publishing { await restartMedia(life, .publishing, publishing) }
+        if let subscribing { await restartMedia(life, .subscribing, subscribing) }
+    }
+
+    private var usableLife: Int { state.withLock { $0.session?.life ?? -1 } }
+
     /// After a way back: connections that have heard nothing meanwhile.
     func restartDisconnected(_ life: Int) async {
         let ids = withSession(life) { session in

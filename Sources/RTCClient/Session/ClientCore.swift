@@ -204,6 +204,7 @@ final class ClientCore: Sendable {
         var auth = SignallingAuth(accessToken: access.accessToken, userData: userData)
         auth.privileges = privileges
         auth.capabilitiesSDP = capabilities
+        auth.isMulticodec = true
         let answer = try await connection.authenticate(auth)
         mark(life, \.authenticated)
         if mode == .live { try await connection.setPrivileges(privileges) }
@@ -304,6 +305,7 @@ final class ClientCore: Sendable {
         var auth = SignallingAuth(accessToken: access.accessToken)
         auth.privileges = privileges
         auth.capabilitiesSDP = capabilities
+        auth.isMulticodec = true
         auth.reconnectToken = token
         guard let (userData, mark) = withSession(life, { ($0.userData, $0.messageMark) }) else { throw .cancelled }
         auth.userData = userData

@@ -171,17 +171,7 @@ final class Peer: Sendable {
     }
     /// With a transport behind which nobody is, and the news that it is connected.
     func answer<Track>(_ request: ClientFrame, _ body: ConnectionAnswer<Track>) {
-        var body = body
-        if body.iceParameters == nil {
-            body.iceParameters = ICEParameters(usernameFragment: "0123456789abcdef", password: "0123456789abcdef01234567")
-            body.iceCandidates = [
-                ICECandidate(foundation: "1", priority: 1, ip: "127.0.0.1", protocol: "udp", port: 9)
-            ]
-            body.dtlsParameters = DTLSParameters(
-                role: request.type == "pubpc" ? .client : .server,
-                fingerprints: [.init(value: Array(repeating: "00", count: 32).joined(separator: ":"))])
-        }
-        socket.send(utf8: SignallingFrame.encode(request.type + "-res", body))
+        socket.send(utf8: SignallingFrame.encode(request.type + "-res", Peer.complete(body, request.type)))
         guard body.code == .ok, let id = body.connectionID else { return }
         let notice = ConnectionNotice(connectionID: id)
         switch request.type {
@@ -190,6 +180,28 @@ final class Peer: Sendable {
         default: break
         }
     }
+
+    /// Accepts a `pubpc`, and says nothing more.
+    func answerSilently(
+        _ request: ClientFrame, connectionID: String, _ tracks: [PublishedTrackResult], hasTransport: Bool = true
+    ) {
+        var body = PublishConnectionAnswer(rpcid: request.rpcid)
+        body.connectionID = connectionID
+        body.tracks = tracks
+        if hasTransport { body = Peer.complete(body, request.type) }
+        socket.send(utf8: SignallingFrame.encode(request.type + "-res", body))
+    }
+
+    private static func complete<Track>(_ body: ConnectionAnswer<Track>, _ type: String) -> ConnectionAnswer<Track> {
+        var body = body
+        body.iceParameters = ICEParameters(usernameFragment: "0123456789abcdef", password: "0123456789abcdef01234567")
+        body.iceCandidates = [ICECandidate(foundation: "1", priority: 1, ip: "127.0.0.1", protocol: "udp", port: 9)]
+        body.dtlsParameters = DTLSParameters(
+            role: type == "pubpc" ? .client : .server,
+            fingerprints: [.init(value: Array(repeating: "00", count: 32).joined(separator: ":"))])
+        return body
+    }
+
     func close(code: UInt16, reason: String = "") { socket.close(code: code, reason: reason) }
 
     /// Takes the `auth` and answers it.
