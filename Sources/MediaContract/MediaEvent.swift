@@ -109,6 +109,8 @@ package struct MediaSnapshot: Sendable {
     package var batchesOut: UInt64 = 0
     /// How busy the worker's thread has lately been, 0...1.
     package var load = 0.0
+    /// TCP connections that clients have to the worker for media (ICE-TCP), those that carry nobody yet among them.
+    package var tcpConnections = 0
     /// Indexed by `DropReason.rawValue`.
     package var drops: [UInt64]
     package var transports: [Transport] = []

@@ -198,6 +198,7 @@ package final class Engine: MediaPlane {
         }
         // The switchboard has no clock, so the thread around it knows.
         snapshot?.load = Double(workers[worker].busy.load(ordering: .relaxed)) / 1000
+        snapshot?.tcpConnections = streamCount(worker: worker)
         return snapshot
     }
 }

@@ -117,6 +117,9 @@ struct MetricsRoute {
             each(\.batchesIn))
         metrics.family("parlor_batches_out_total", .counter, "Flushes that sent something.", each(\.batchesOut))
         metrics.family("parlor_transports", .gauge, "Transports open.", each { UInt64($0.transports.count) })
+        metrics.family(
+            "parlor_media_tcp_connections", .gauge, "TCP connections of clients for media.",
+            each { UInt64(max(0, $0.tcpConnections)) })
         metrics.family("parlor_tracks", .gauge, "Tracks published.", each { UInt64($0.tracks.count) })
         metrics.family(
             "parlor_subscriptions", .gauge, "Tracks on their way to a subscriber.",

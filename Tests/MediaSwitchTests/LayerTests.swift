@@ -7,7 +7,9 @@ import Testing
 @Suite("Layers, repair and feedback of WebRTC tracks")
 struct LayerTests {
     /// Two layers, by SSRC: 1 is the small picture.
-    private func layered(_ seed: UInt64, rids: Bool = false) -> (BrowserScene, VirtualBrowser, TrackID, [VirtualEncoding]) {
+    private func layered(_ seed: UInt64, rids: Bool = false) -> (
+        BrowserScene, VirtualBrowser, TrackID, [VirtualEncoding]
+    ) {
         let scene = BrowserScene(seed: seed)
         let alice = scene.publisher(room: 1)
         let encodings =

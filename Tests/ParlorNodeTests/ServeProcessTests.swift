@@ -76,7 +76,7 @@ import Testing
         #expect(text.contains(", 2 workers"))
         for worker in 0..<2 {
             let row = text.split(separator: "\n").first { $0.contains(" 127.0.0.1:\(Self.base + worker) ") }
-            #expect(row?.trimming(" ").hasPrefix("\(worker) ") == true && row?.hasSuffix("udp, tcp") == true)
+            #expect(row?.hasPrefix("    \(worker) ") == true && row?.hasSuffix("udp, tcp") == true)
         }
         #expect(text.contains("warning: plain SRTP legs carry their keys in the SDP"))
         #expect(text.hasSuffix("\nready\n"))

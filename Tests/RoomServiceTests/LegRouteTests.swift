@@ -327,8 +327,10 @@ import WebTransport
         let node = ServiceFixture()
         for (method, target, status, allow) in [
             ("GET", "/whip", 405, "POST, OPTIONS"), ("PUT", "/whep", 405, "POST, OPTIONS"),
-            ("PATCH", "/whip/1-a", 405, "GET, DELETE, OPTIONS"), ("POST", "/whep/1-a", 405, "GET, DELETE, OPTIONS"),
-            ("OPTIONS", "/whip", 204, "POST, OPTIONS"), ("OPTIONS", "/whep/1-a", 204, "GET, DELETE, OPTIONS"),
+            ("PUT", "/whip/1-a", 405, "GET, PATCH, DELETE, OPTIONS"),
+            ("POST", "/whep/1-a", 405, "GET, PATCH, DELETE, OPTIONS"),
+            ("OPTIONS", "/whip", 204, "POST, OPTIONS"),
+            ("OPTIONS", "/whep/1-a", 204, "GET, PATCH, DELETE, OPTIONS"),
             ("GET", "/", 404, nil), ("GET", "/nothing", 404, nil), ("OPTIONS", "/nothing", 404, nil),
             ("POST", "/healthz", 405, "GET, OPTIONS"),
             ("GET", "/v3/apps/demo/rooms/r/users/u", 405, "DELETE, PATCH, POST, OPTIONS"),

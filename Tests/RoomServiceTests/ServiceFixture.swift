@@ -33,7 +33,8 @@ struct ServiceFixture: Sendable {
     init(
         ports: ClosedRange<UInt16> = 8000...8499, plainLegs: Bool = true, workers: Int = 1,
         operatorKey: String? = "devkey", server: HTTPServerCounters? = nil, appsPerKey: Int = 1000,
-        callbacks: WebhookAllowList = .everything, openApp: String? = "demo", publicURL: String? = nil, limits: RoomLimits = RoomLimits(),
+        callbacks: WebhookAllowList = .everything, openApp: String? = "demo", publicURL: String? = nil,
+        connections: ConnectionSettings? = nil, iceServers: [ICEServer] = [], limits: RoomLimits = RoomLimits(),
         stored: (apps: AppDirectory, rooms: SavedRooms, bans: BanTable)? = nil,
         change: (inout AppSettings) -> Void = { _ in }
     ) {
@@ -47,17 +48,24 @@ struct ServiceFixture: Sendable {
             ?? AppDirectory(
                 apps: Self.configured(settings), keys: [Self.key, Self.theirKey], defaults: settings,
                 appsPerKey: appsPerKey)
-        environment = RoomEnvironment(plane: plane, clock: clock.clock, limits: limits) { key, instance, notice in
+        let loopback = TransportAddress(ipv4: 0x7F00_0001, port: 0)
+        environment = RoomEnvironment(
+            plane: plane, clock: clock.clock, limits: limits,
+            connections: connections
+                ?? ConnectionSettings(
+                    fingerprint: [String](repeating: "CD", count: 32).joined(separator: ":"), announced: [loopback],
+                    firstPort: 7900, tcp: true)
+        ) { key, instance, notice in
             saved.observe(key, instance, notice)
         }
         directory = RoomDirectory(environment: environment, bans: stored?.bans ?? BanTable())
-        let loopback = TransportAddress(ipv4: 0x7F00_0001, port: 0)
         var nodeSettings = NodeServices.Settings(
             plainLegs: PlainLegSettings(
                 areAllowed: plainLegs, announced: [loopback], ownPorts: [7900...7901, ports]),
             isTrustedProxy: { $0.host == "10.0.0.1" })
         nodeSettings.operatorKey = operatorKey
         nodeSettings.callbacks = callbacks
+        nodeSettings.iceServers = iceServers
         nodeSettings.openApp = openApp
         nodeSettings.publicURL = publicURL
         nodeSettings.serverCounters = { server }
@@ -200,6 +208,8 @@ struct LegState: Decodable {
     var app: String
     var room: String
     var user: String
+    var transport: String
+    var connected: Bool
     var state: String
     var tracks: [Track]
     var remote: [String]

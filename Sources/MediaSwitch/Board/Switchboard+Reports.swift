@@ -87,7 +87,9 @@ extension Switchboard {
         if encoding.pointee.nextLayerCheck <= now { chooseLayers(track: encoding.pointee.track, now: now) }
         if let due = encoding.pointee.missing.next { arm(encoding: place, at: due) }
         if let due = encoding.pointee.keyFrames.due { arm(encoding: place, at: due) }
-        if encoding.pointee.nextLayerCheck != .distantFuture { arm(encoding: place, at: encoding.pointee.nextLayerCheck) }
+        if encoding.pointee.nextLayerCheck != .distantFuture {
+            arm(encoding: place, at: encoding.pointee.nextLayerCheck)
+        }
     }
 
     // MARK: RTCP that leaves

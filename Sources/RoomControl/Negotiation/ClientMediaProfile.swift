@@ -43,7 +43,8 @@ package struct ClientMediaProfile: Sendable {
         stream.payloadType = payloadType
         stream.rtxPayloadType = other.recvRtxPayloadType.flatMap { UInt8(exactly: $0) }
         stream.redPayloadType = nil
-        stream.feedback = ClientFeedback(ClientFeedback.known.filter { other.rtcpFeedback.contains($0.feedback) }.map(\.value))
+        stream.feedback = ClientFeedback(
+            ClientFeedback.known.filter { other.rtcpFeedback.contains($0.feedback) }.map(\.value))
         return stream
     }
 }

@@ -5,7 +5,7 @@ extension NegotiationError {
     package var code: ResultCode {
         switch kind {
         case .malformed, .notAcceptable: .invalidParameter
-        case .notSupportedYet, .codecMissing: .mediaNotSupported
+        case .codecMissing: .mediaNotSupported
         case .tracksMismatch: .publishMismatch
         case .nothingPublished: .publishEmpty
         case .tooMany: .tooManyOperations

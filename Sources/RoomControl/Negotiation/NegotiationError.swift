@@ -7,8 +7,6 @@ package struct NegotiationError: Error, Hashable, Sendable, CustomStringConverti
         case malformed
         /// It is one, but holds nothing that can be answered, or something that must not be.
         case notAcceptable
-        /// A kind of offer that Parlor does not answer yet.
-        case notSupportedYet
         /// It offers no codec that the room needs.
         case codecMissing
         /// The tracks of a publication do not fit their m-sections.

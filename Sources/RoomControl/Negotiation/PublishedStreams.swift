@@ -96,9 +96,18 @@ enum PublishedStreams {
             throw malformed(media, "has not one a=rid with send for each layer of a=simulcast:send")
         }
         try checkNames(names, media)
+        if let ladder = ladders.first(where: { Set(names).isSubset(of: $0) }) {
+            return ladder.filter(names.contains)
+        }
         // RFC 8853, section 5.1: the preferred one first, which is the largest.
         return names.reversed()
     }
+
+    /// Names that say which layer is the smaller one, from the smallest on. Browsers list layers as the page's script does, and
+    /// many scripts begin with the smallest.
+    private static let ladders = [
+        ["q", "h", "f"], ["l", "m", "h"], ["lo", "mid", "hi"], ["low", "medium", "high"], ["low", "mid", "high"],
+    ]
 
     /// RFC 8851, section 10, and what fits into the header extension's one-byte form (RFC 8285, section 4.2).
     private static func checkNames(_ names: [String], _ media: MediaDescription) throws(NegotiationError) {

@@ -186,7 +186,9 @@ extension RoomState {
         guard let place = sessionOfTransport[id] else { return false }
         switch place.kind {
         case .publishing:
-            guard let connection = members[place.user]?.session?.publishing, !connection.isConnected else { return true }
+            guard let connection = members[place.user]?.session?.publishing, !connection.isConnected else {
+                return true
+            }
             members[place.user]?.session?.publishing?.isConnected = true
             let notice = ConnectionNotice(connectionID: connection.id)
             tell(place.user, .publishing, .publishConnected(notice), now: now, effects: &effects)

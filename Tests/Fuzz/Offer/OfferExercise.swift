@@ -15,11 +15,16 @@ enum OfferExercise {
     static func run(_ bytes: [UInt8]) -> String? {
         let text = String(decoding: bytes, as: UTF8.self)
         let lineCount = text.utf8.reduce(1) { $1 == 0x0A ? $0 + 1 : $0 }
+        if let broken = checkFragment(text, lineCount) { return broken }
         for purpose in [LegPurpose.publish, .play] {
             for client in clients {
                 do throws(NegotiationError) {
-                    let offer = try PlainOffer.read(text, purpose: purpose, client: client)
-                    if let broken = check(offer, of: text, client: client) { return broken }
+                    switch try Negotiator.read(text, purpose: purpose, client: client) {
+                    case .plain(let offer):
+                        if let broken = check(offer, of: text, client: client) { return broken }
+                    case .webRTC(let offer):
+                        if let broken = WebRTCOfferCheck.check(offer, of: text) { return broken }
+                    }
                 } catch {
                     guard [400, 406].contains(error.httpStatus), !error.reason.isEmpty else { return "no reason" }
                     guard (1...lineCount).contains(error.line ?? 1) else {
@@ -35,8 +40,25 @@ enum OfferExercise {
     static func answers(to text: String) -> Int {
         [LegPurpose.publish, .play].reduce(0) { count, purpose in
             clients.reduce(count) { count, client in
-                (try? PlainOffer.read(text, purpose: purpose, client: client)) == nil ? count : count + 1
+                (try? Negotiator.read(text, purpose: purpose, client: client)) == nil ? count : count + 1
             }
+        }
+    }
+
+    /// The same bytes as the fragment of a PATCH.
+    private static func checkFragment(_ text: String, _ lineCount: Int) -> String? {
+        do throws(NegotiationError) {
+            let fragment = try TrickleFragment(parsing: text)
+            let names = [fragment.iceUfrag, fragment.icePassword].compactMap { $0 }
+            guard names.count != 1, names.allSatisfy({ text.contains($0) && (4...256).contains($0.utf8.count) }) else {
+                return "credentials that the fragment does not have"
+            }
+            return fragment.candidates <= lineCount ? nil : "more candidates than lines"
+        } catch {
+            guard error.httpStatus == 400, !error.reason.isEmpty, (1...lineCount).contains(error.line ?? 1) else {
+                return "a fragment refused badly: \(error)"
+            }
+            return nil
         }
     }
 

@@ -204,7 +204,8 @@ import Testing
         // Another algorithm beside it is no matter.
         #expect(
             try Self.refusal("chromium-compact", [(line, "a=fingerprint:sha-1 AB\r\n" + line)]) == nil)
-        #expect(try Self.refusal("chromium-compact", [(line, "a=fingerprint:sha-512 AB\r\n" + line)])?.kind == .malformed)
+        #expect(
+            try Self.refusal("chromium-compact", [(line, "a=fingerprint:sha-512 AB\r\n" + line)])?.kind == .malformed)
         let other = String(value.dropLast(2)) + "00"
         for (old, new) in [
             (value, "\(value)\r\n\(line)\(other)"), ("a=ice-ufrag:4ZcD\r\n", ""),

@@ -366,7 +366,8 @@ import Testing
         let leg = try room.join("ann", .sending)
         let (_, ids) = try Self.publish(ann, ["a0"], &room)
         let (_, theirs) = try Self.publish(bob, ["v0"], &room)
-        _ = try Self.subscribe(bob, [WantedTrack(trackID: ids[0]), WantedTrack(trackID: room.tracks(of: leg)[0])], &room)
+        _ = try Self.subscribe(
+            bob, [WantedTrack(trackID: ids[0]), WantedTrack(trackID: room.tracks(of: leg)[0])], &room)
         _ = try Self.subscribe(ann, theirs.map { WantedTrack(trackID: $0) }, &room)
         #expect(room.plane.subscriptions.count == 3)
         room.run { $0.leaveSession("ann", link: ann.link, now: $1, effects: &$2) }

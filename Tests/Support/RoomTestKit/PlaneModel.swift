@@ -102,7 +102,8 @@ package struct PlaneModel: Sendable {
 
     private mutating func subscribe(_ spec: SubscriptionSpec) {
         use(spec.id.rawValue, "subscription")
-        guard let track = tracks[spec.track], let source = peer(of: track.transport), let sink = peer(of: spec.transport)
+        guard let track = tracks[spec.track], let source = peer(of: track.transport),
+            let sink = peer(of: spec.transport)
         else {
             check(false, "subscribe between unknown ends")
             return

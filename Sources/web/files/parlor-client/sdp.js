@@ -7,7 +7,8 @@
  */
 const START_KBPS = 1000;
 
-const EXTENSION = { mid: 'urn:ietf:params:rtp-hdrext:sdes:mid', rid: 'urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id' };
+/** The extensions that name a sender's layers; on the way to a subscriber there is one layer, which has no name. */
+const isLayerName = (uri) => /^urn:ietf:params:rtp-hdrext:sdes:(repaired-)?rtp-stream-id$/.test(uri);
 
 /** What of an own offer matters to its answer: the sections in their order. */
 export function readSections(sdp) {
@@ -28,8 +29,9 @@ export function readSections(sdp) {
         else if (attribute === 'bundle-only') section.isBundleOnly = true;
         else if (attribute.startsWith('mid:')) section.mid = attribute.slice(4);
         else if (attribute.startsWith('extmap:')) {
-            const [id, uri] = attribute.slice(7).split(' ');
-            section.extensions.set(uri, Number(id.split('/')[0]));
+            const [number, uri] = attribute.slice(7).split(' ');
+            const [id, direction] = number.split('/');
+            section.extensions.set(uri, { id: Number(id), direction });
         } else if (attribute.startsWith('rid:')) {
             const [id, direction] = attribute.slice(4).split(' ');
             if (direction === 'send') section.rids.push(id);
@@ -56,11 +58,12 @@ export function writeAnswer(offer, capabilities, server, { version, redundantAud
         }
         const sends = section.direction === 'sendonly' || section.direction === 'sendrecv';
         const extensions = capabilities.headerExtensions.filter((extension) =>
-            extension.kind === section.kind && section.extensions.get(extension.uri) === extension.sendId);
+            extension.kind === section.kind && section.extensions.get(extension.uri)?.id === extension.sendId);
+        const id = ({ sendId, uri }) => (section.extensions.get(uri).direction === 'sendonly' ? `${sendId}/recvonly` : sendId);
         const codecs = codecsOf(section.kind, capabilities, redundantAudio);
         lines.push(
             ...codecLines(section.kind, section.protocol, codecs, 'send'),
-            ...extensions.map((extension) => `a=extmap:${extension.sendId} ${extension.uri}`),
+            ...extensions.map((extension) => `a=extmap:${id(extension)} ${extension.uri}`),
             // The server begins DTLS here; it has the certificate's fingerprint from the offer.
             'a=setup:active', `a=mid:${section.mid}`, sends ? 'a=recvonly' : 'a=inactive',
             ...transportLines(server));
@@ -105,7 +108,7 @@ export class SubscribeOffer {
             if (parameters) {
                 // Sources are signalled by SSRC: the server sends no mid and no rid.
                 lines.push(...this.capabilities.headerExtensions
-                    .filter(({ kind: of, uri }) => of === kind && uri !== EXTENSION.rid)
+                    .filter(({ kind: of, uri }) => of === kind && !isLayerName(uri))
                     .map((extension) => `a=extmap:${extension.recvId} ${extension.uri}`));
             }
             lines.push(
@@ -180,11 +183,12 @@ function text(lines) { return `${lines.join('\r\n')}\r\n`; }
 export async function capabilitiesSDP() {
     const connection = new RTCPeerConnection({ bundlePolicy: 'max-bundle' });
     try {
-        // The first two say what is sent and received alike; the others show the wider list of what is received only.
-        for (const direction of ['inactive', 'recvonly']) {
-            connection.addTransceiver('audio', { direction });
-            connection.addTransceiver('video', { direction });
-        }
+        // The first two say what is sent and received alike, with layers, for some browsers name the extensions for them only
+        // then; the others show the wider list of what is received only.
+        connection.addTransceiver('audio', { direction: 'sendrecv' });
+        connection.addTransceiver('video', { direction: 'sendrecv', sendEncodings: [{ rid: 'hi' }, { rid: 'lo' }] });
+        connection.addTransceiver('audio', { direction: 'recvonly' });
+        connection.addTransceiver('video', { direction: 'recvonly' });
         return (await connection.createOffer()).sdp;
     } finally { connection.close(); }
 }

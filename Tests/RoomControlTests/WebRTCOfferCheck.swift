@@ -1,0 +1,1 @@
+../Fuzz/Offer/WebRTCOfferCheck.swift
