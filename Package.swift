@@ -169,6 +169,7 @@ let package = Package(
             name: "RTCClientTests",
             dependencies: [
                 "RTCClient", "RoomProtocol", "ParlorNode", "RoomService", "RoomControl", "WebTransport", "MediaWire",
+                "MediaCodecs",
             ],
             swiftSettings: language),
         .testTarget(
@@ -192,7 +193,10 @@ let package = Package(
             swiftSettings: language),
         .testTarget(
             name: "ClientEngineTests",
-            dependencies: ["ClientEngine", "MediaTransport", "MediaContract", "MediaWire"], swiftSettings: language),
+            dependencies: [
+                "ClientEngine", "MediaTransport", "MediaContract", "MediaWire", "MediaSwitch", "MediaTestKit",
+            ],
+            swiftSettings: language),
         .testTarget(
             name: "MediaLoadTests",
             dependencies: [

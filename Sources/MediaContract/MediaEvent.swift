@@ -32,7 +32,7 @@ package enum DropReason: UInt8, CaseIterable, Hashable, Sendable {
     // ICE and DTLS: no check came from there, or not one that counts; no keys yet; more than is worked off
     case malformedCheck, unknownCheck, unauthenticCheck, unverifiedSource, noKeysYet, unexpectedHandshake,
         handshakeQueueFull
-    // Opening
+    // Opening; a check that was sent again from elsewhere is replayed, too
     case replayed, tooOld, authenticationFailed
     // After authentication
     case badPadding, malformedRTCP, paddingOnly, duplicate, implausibleSequence, malformedRetransmission,

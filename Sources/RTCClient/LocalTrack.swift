@@ -1,3 +1,5 @@
+import ClientEngine
+import MediaWire
 import Synchronization
 
 /// A track of this client's own.
@@ -5,11 +7,10 @@ import Synchronization
 /// ```swift
 /// let microphone = LocalTrack(kind: .audio, tag: "microphone")
 /// try await client.publish([microphone])
-/// try microphone.updateMute(true)
+/// for await frame in capture { try microphone.send(frame) }
 /// ```
 ///
-/// In this version publishing announces the track to the room, and everybody can subscribe to it; the media itself
-/// does not flow over this path yet.
+/// Published, it takes frames by `send`: encoded ones as they are, or sound and pictures to be encoded.
 public final class LocalTrack: Sendable {
     /// What it carries; never changes.
     public let kind: TrackKind
@@ -18,8 +19,14 @@ public final class LocalTrack: Sendable {
     /// Wished bitrate in kbit/s; `nil` leaves it to the server.
     public let bitrate: Int?
 
+    /// Encodings that the app gives, from the smallest picture to the largest, for each subscriber to have the one it asks for; 1: one
+    /// for everybody.
+    public let layerCount: Int
+
     /// The client's own name for it on the wire.
     let localID: String
+    /// What feeds its streams by itself, in place of `send`: for load tests.
+    let feed: (any TrackFeed)?
 
     private struct State {
         var trackID: String?
@@ -31,6 +38,8 @@ public final class LocalTrack: Sendable {
     }
 
     private let state = Mutex(State())
+    private let sender = Mutex(TrackSender())
+    private let requests = KeyFrameRequests()
 
     /// A track that is not published yet.
     ///
@@ -38,10 +47,19 @@ public final class LocalTrack: Sendable {
     ///   - kind: what it carries.
     ///   - tag: a word of the app's own for the others; empty: none.
     ///   - bitrate: wished, in kbit/s; `nil` leaves it to the server.
-    public init(kind: TrackKind, tag: String = "", bitrate: Int? = nil) {
+    ///   - layers: 1 to 3 encodings of a picture (simulcast): more than one is for apps that encode by themselves, and give
+    ///     each frame with its layer. Other numbers are taken for the nearest.
+    public convenience init(kind: TrackKind, tag: String = "", bitrate: Int? = nil, layers: Int = 1) {
+        self.init(kind: kind, tag: tag, bitrate: bitrate, layers: layers, feed: nil)
+    }
+
+    /// With what feeds it by itself.
+    package init(kind: TrackKind, tag: String, bitrate: Int?, layers: Int = 1, feed: (any TrackFeed)?) {
         self.kind = kind
         self.tag = tag
         self.bitrate = bitrate
+        self.feed = feed
+        layerCount = kind == .video ? min(max(layers, 1), 3) : 1
         // Shaped like the identifier of a browser's track.
         localID = [8, 4, 4, 4, 12].map { length in
             String((0..<length).map { _ in Character(String(UInt8.random(in: 0..<16), radix: 16)) })
@@ -74,8 +92,94 @@ public final class LocalTrack: Sendable {
             return core
         }
         guard let core else { throw RTCError(.wrongState, "a track can be muted while it is published") }
+        // Encoded frames stop, and begin again with a key frame; what is encoded here goes on as silence and black.
+        sender.withLock { $0.pause() }
+        if !isMuted { requests.send() }
         core.sendMutes(of: [self])
     }
+
+    // MARK: Sending
+
+    /// Sends an encoded frame. While the client is not connected, the track muted, or a key frame awaited, the frame is left
+    /// out: `keyFrameRequests` tells when one is needed.
+    ///
+    /// - Parameter layer: of a track with several, 0 the smallest picture.
+    /// - Throws: 21002 unless the track is published; 10054 for another codec than the room's (`RTCClient.codec`); 10053
+    ///   for no such layer, and for frames without bytes or above 1 MiB.
+    public func send(_ frame: RTCEncodedFrame, layer: Int = 0) throws(RTCError) {
+        if isMutedByClient { return }
+        let needsKeyFrame = try sender.withLock { sender throws(RTCError) in try sender.send(frame, layer: layer) }
+        if needsKeyFrame { requests.send() }
+    }
+
+    /// Encodes a picture for the room and sends it, on the caller's thread. A muted track sends black pictures. Pictures of
+    /// another size than before begin with a key frame.
+    ///
+    /// - Throws: 21002 unless the track is published, and for a track with layers; 10054 in a room whose codec is not
+    ///   encoded here; 10053 for what is no picture of 16 to 4096 pixels a side; 21005 when the encoder fails.
+    public func send(_ frame: RTCVideoFrame) throws(RTCError) {
+        let isMuted = isMutedByClient
+        let bitrate = bitrate
+        try sender.withLock { sender throws(RTCError) in
+            try sender.send(frame, isMuted: isMuted, kilobits: bitrate)
+        }
+    }
+
+    /// Encodes a piece of sound and sends it, on the caller's thread. A muted track sends silence.
+    ///
+    /// - Throws: 21002 unless the track is published; 10053 for a length that is none of Opus's; 21005 when the encoder
+    ///   fails.
+    public func send(_ frame: RTCAudioFrame) throws(RTCError) {
+        let isMuted = isMutedByClient
+        let bitrate = bitrate
+        try sender.withLock { sender throws(RTCError) in
+            try sender.send(frame, isMuted: isMuted, kilobits: bitrate)
+        }
+    }
+
+    /// A new stream, for one task, of the moments at which the server needs a key frame of an encoded track; several that
+    /// come at once are one. What `send` encodes by itself answers them by itself.
+    public var keyFrameRequests: AsyncStream<Void> { requests.stream() }
+
+    /// What became of it, since it was published; `nil` unless published.
+    public func statistics() async -> LocalTrackStatistics? {
+        let (target, frames, dropped) = sender.withLock { ($0.current, $0.frames, $0.framesDropped) }
+        guard let target else { return nil }
+        var result = LocalTrackStatistics()
+        result.frames = frames
+        result.framesDropped = dropped
+        for ssrc in target.ssrcs {
+            guard let figures = await target.connection.figures(ssrc: ssrc), let sending = figures.sending else {
+                return result
+            }
+            result.packets += sending.packets
+            result.bytes += sending.bytes
+            result.retransmitted += sending.retransmitted
+            result.keyFrameRequests += sending.keyFrameRequests
+            result.packetsLost += Int(sending.lost)
+            result.fractionLost = max(result.fractionLost, Double(sending.fractionLost) / 256)
+            result.jitter = max(result.jitter, sending.jitter)
+            result.roundTrip = figures.roundTrip?.seconds
+        }
+        return result
+    }
+
+    /// The streams that carry it from now on.
+    func begin(_ target: TrackSender.Target) {
+        sender.withLock { $0.begin(target) }
+        requests.send()
+    }
+
+    /// The server wants a key frame of a layer.
+    func keyFrameWanted(layer: Int) {
+        sender.withLock { $0.wantKeyFrame(layer) }
+        requests.send()
+    }
+
+    /// Its streams on the present connection.
+    var target: TrackSender.Target? { sender.withLock { $0.current } }
+
+    // MARK: Publication
 
     func published(as trackID: String, by core: ClientCore) {
         state.withLock {
@@ -86,6 +190,7 @@ public final class LocalTrack: Sendable {
     }
 
     func unpublished() {
+        sender.withLock { $0.end() }
         state.withLock {
             $0.trackID = nil
             $0.isMutedByServer = false
@@ -101,4 +206,34 @@ extension LocalTrack: Hashable {
     public static func == (a: LocalTrack, b: LocalTrack) -> Bool { a === b }
     /// By identity, as `==`.
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+/// Tells several streams that a key frame is needed.
+final class KeyFrameRequests: Sendable {
+    private struct State {
+        var streams: [Int: AsyncStream<Void>.Continuation] = [:]
+        var next = 0
+    }
+
+    private let state = Mutex(State())
+
+    deinit { for stream in state.withLock({ $0.streams }).values { stream.finish() } }
+
+    func stream() -> AsyncStream<Void> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let number = state.withLock { state in
+            state.next += 1
+            state.streams[state.next] = continuation
+            return state.next
+        }
+        continuation.onTermination = { [weak self] _ in
+            guard let self else { return }
+            _ = self.state.withLock { $0.streams.removeValue(forKey: number) }
+        }
+        return stream
+    }
+
+    func send() {
+        for stream in state.withLock({ $0.streams }).values { stream.yield() }
+    }
 }

@@ -23,7 +23,8 @@ public enum RTCClientVersion {
 /// state is `reconnecting` meanwhile, and `reconnected` afterwards; what was missed (users, tracks, mutes, messages) is
 /// told then. Tracks stay published and subscribed.
 ///
-/// In this version tracks are announced, listed and subscribed to, but no media flows yet over this path.
+/// Media goes over two WebRTC connections, one for all that is published and one for all that is subscribed to. They come up by
+/// themselves, find other paths by themselves, and are made anew when they fail.
 public final class RTCClient: Sendable {
     private let core: ClientCore
 
@@ -48,8 +49,18 @@ public final class RTCClient: Sendable {
     }
 
     /// With a transport of the caller's: a clock for tests, an HTTP client for many.
-    package init(configuration: RTCConfiguration, transport: SignallingTransport) throws(RTCError) {
-        core = ClientCore(configuration, transport: transport, certificate: try ClientCertificate.make())
+    ///
+    /// - Parameters:
+    ///   - identity: for DTLS; `nil`: a new one.
+    ///   - plane: the threads of its media; `nil`: the one of the process.
+    package init(
+        configuration: RTCConfiguration, transport: SignallingTransport, identity: ClientIdentity? = nil,
+        plane: MediaPlane? = nil
+    ) throws(RTCError) {
+        let own: ClientIdentity
+        if let identity { own = identity } else { own = try ClientIdentity.make() }
+        core = ClientCore(
+            configuration, transport: transport, identity: own, plane: plane ?? MediaPlane.shared)
         core.delivery.belongs(to: self)
     }
 
@@ -139,14 +150,15 @@ public final class RTCClient: Sendable {
     /// This client's published tracks.
     public var publishedTracks: [LocalTrack] { core.state.withLock { $0.session?.publishing.tracks ?? [] } }
 
-    /// Publishes tracks: when this returns, they have their ids and the others hear of them. No media flows yet.
+    /// Publishes tracks: when this returns, they have their ids, the others hear of them, and `LocalTrack.send` sends.
     ///
     /// Without an answer in time, or when its task is cancelled meanwhile, the connection begins anew, so that nobody goes
     /// on to see what the server may have published.
     ///
     /// - Throws: 10033 for a track that is published already; 24007 in the role audience; 21002 unless connected, also
-    ///   when the client leaves meanwhile; 21008 without an answer; what the server says. All or none of the tracks are
-    ///   published.
+    ///   when the client leaves meanwhile; 21008 without an answer, and when no connection for media comes up within
+    ///   `RTCConfiguration.mediaTimeout`; 21005 in a room without a codec for one of them; what the server says. All or
+    ///   none of the tracks are published.
     public func publish(_ tracks: [LocalTrack]) async throws(RTCError) { try await core.publish(tracks) }
 
     /// Takes tracks back. Without an answer in time they are gone, too, and the connection begins anew.
@@ -158,7 +170,8 @@ public final class RTCClient: Sendable {
     /// Subscribes to tracks of the others; those that are subscribed already stay so.
     ///
     /// - Returns: those of them that are subscribed now; the server may refuse single ones.
-    /// - Throws: 10041 for a track that is not in the room; 21002 unless connected; what the server says.
+    /// - Throws: 10041 for a track that is not in the room; 21002 unless connected; 21008 when no connection for media comes
+    ///   up within `RTCConfiguration.mediaTimeout`; what the server says.
     @discardableResult
     public func subscribe(_ tracks: [RemoteTrack]) async throws(RTCError) -> [RemoteTrack] {
         try await core.subscribe(tracks)
@@ -169,8 +182,62 @@ public final class RTCClient: Sendable {
     /// - Throws: 21002 unless connected.
     public func unsubscribe(_ tracks: [RemoteTrack]) async throws(RTCError) { try await core.unsubscribe(tracks) }
 
+    // MARK: Media
+
+    /// What pictures are encoded as in this room, in both directions; `nil` outside a room, and in one that has none.
+    public var codec: MediaCodec? { core.state.withLock { $0.session?.numbers?.video.map { MediaCodec($0.codec) } } }
+
+    /// The frames of a track as they were encoded, in order, without gaps from a key frame on: after a loss that could not be
+    /// repaired, the next one is a key frame. It ends with the track or the join, and goes on over new connections.
+    ///
+    /// For one task. It may be called before the track is subscribed to. More than 64 frames that nobody takes are left
+    /// out.
+    ///
+    /// - Throws: 10041 for a track that is not in the room.
+    public func encodedFrames(of track: RemoteTrack) throws(RTCError) -> AsyncStream<RTCEncodedFrame> {
+        try core.receiver(of: track).frames()
+    }
+
+    /// The pictures of a video track, decoded on a task of the client's own; of several that wait the newest 8 are kept. VP8
+    /// and VP9 are decoded, of other codecs nothing comes. Otherwise as `encodedFrames`.
+    ///
+    /// - Throws: 10041 for a track that is not in the room.
+    public func videoFrames(of track: RemoteTrack) throws(RTCError) -> AsyncStream<RTCVideoFrame> {
+        FrameDecoding.pictures(of: try core.receiver(of: track))
+    }
+
+    /// The sound of an audio track, decoded on a task of the client's own, in one channel; what was lost is filled up to
+    /// 60 ms at a time. Otherwise as `encodedFrames`.
+    ///
+    /// - Throws: 10041 for a track that is not in the room.
+    public func audioFrames(of track: RemoteTrack) throws(RTCError) -> AsyncStream<RTCAudioFrame> {
+        FrameDecoding.sound(of: try core.receiver(of: track))
+    }
+
+    /// Which layer of a track with several this client wants: from the next key frame on, or from its subscription. Without a
+    /// wish it is the largest. `profileChanged` tells of the change.
+    ///
+    /// - Throws: 10041 for a track that is not in the room.
+    public func setProfile(_ profile: TrackProfile, of track: RemoteTrack) throws(RTCError) {
+        try core.setProfile(profile, of: track)
+    }
+
+    /// What has come of a subscribed track; `nil` of others.
+    public func statistics(of track: RemoteTrack) async -> RemoteTrackStatistics? {
+        await core.statistics(of: track)
+    }
+
+    /// How long the steps of the last join took, up to the first frame.
+    public var joinTimeline: JoinTimeline { core.state.withLock { $0.timeline } }
+
+    /// Has the packets of a track go to a sink in place of its frames' streams: for load tests, before it is subscribed to.
+    package func setSink(_ sink: any TrackSink, of track: RemoteTrack) { core.setSink(sink, of: track.trackID) }
+
     // MARK: Tests
 
     /// Behaves as if the network were lost at this moment; the client then comes back as it would.
+    /// Asks the server for new ICE credentials for both connections, and checks with them.
+    package func restartMedia() async { await core.restartMedia() }
+
     package func loseConnection(_ loss: SignallingConnection.Loss = .noticed) { core.loseConnection(loss) }
 }

@@ -44,6 +44,10 @@ public protocol RTCClientDelegate: AnyObject, Sendable {
     /// A user has muted a track or taken that back; `track.isMuted` is the new state.
     func rtcClient(_ client: RTCClient, didMuteStateChangedOf track: RemoteTrack, ofUserID userID: String)
 
+    /// The server sends another layer of a subscribed track from now on: because the app wanted it, or because the one
+    /// that it wanted does not come.
+    func rtcClient(_ client: RTCClient, didProfileChangedOf track: RemoteTrack, profile: TrackProfile)
+
     /// A message has come.
     func rtcClient(_ client: RTCClient, didReceiveMessage message: MessageInfo)
 
@@ -79,6 +83,8 @@ extension RTCClientDelegate {
     /// Does nothing.
     public func rtcClient(_ client: RTCClient, didMuteStateChangedOf track: RemoteTrack, ofUserID userID: String) {}
     /// Does nothing.
+    public func rtcClient(_ client: RTCClient, didProfileChangedOf track: RemoteTrack, profile: TrackProfile) {}
+    /// Does nothing.
     public func rtcClient(_ client: RTCClient, didReceiveMessage message: MessageInfo) {}
     /// Does nothing.
     public func rtcClient(_ client: RTCClient, didRefuseMessage messageID: String, error: RTCError) {}
@@ -100,6 +106,8 @@ extension RTCClientDelegate {
         case .tracksSubscribed(let video, let audio, let user):
             rtcClient(client, didSubscribedRemoteVideoTracks: video, audioTracks: audio, ofUserID: user)
         case .muteStateChanged(let track, let user): rtcClient(client, didMuteStateChangedOf: track, ofUserID: user)
+        case .profileChanged(let track, let profile):
+            rtcClient(client, didProfileChangedOf: track, profile: profile)
         case .messageReceived(let message): rtcClient(client, didReceiveMessage: message)
         case .messageRefused(let id, let error): rtcClient(client, didRefuseMessage: id, error: error)
         case .localTracksLost(let tracks, let error): rtcClient(client, didLoseLocalTracks: tracks, error: error)

@@ -18,6 +18,8 @@ public enum RTCClientEvent: Sendable, Hashable {
     case tracksSubscribed(videoTracks: [RemoteTrack], audioTracks: [RemoteTrack], userID: String)
     /// A user's track is muted now, or not any more: `isMuted` says which.
     case muteStateChanged(RemoteTrack, userID: String)
+    /// The server sends another layer of a subscribed track now.
+    case profileChanged(RemoteTrack, TrackProfile)
     /// A message of another user or of the app's back end.
     case messageReceived(MessageInfo)
     /// The server did not pass on the message with the id that `sendMessage` gave.

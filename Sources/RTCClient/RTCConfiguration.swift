@@ -16,6 +16,8 @@ public struct RTCConfiguration: Sendable {
     public var reconnectTimeout: Duration = .seconds(30)
     /// For one exchange with the server: HTTP, opening the WebSocket, the answer to a request.
     public var requestTimeout: Duration = .seconds(5)
+    /// For a connection for media to come up: `publish` and `subscribe` throw 21008 after it.
+    public var mediaTimeout: Duration = .seconds(10)
     /// What the room is used for; decides whether `role` counts. `rtc` by default.
     public var mode: ClientMode = .rtc
     /// The role to begin with; of meaning in the mode `live` only.

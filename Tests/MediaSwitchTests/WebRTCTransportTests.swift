@@ -111,6 +111,37 @@ struct WebRTCTransportTests {
         #expect(scene.network.snapshot().transports.first?.remote == browser.address)
     }
 
+    @Test("checks that were read on their way and sent again from elsewhere change nothing", arguments: UInt64(1)...10)
+    func replayedChecks(_ seed: UInt64) {
+        let scene = BrowserScene(seed: seed)
+        let browser = scene.browser(room: 1, nodeRole: .server)
+        let stranger = scene.address()
+        var answered = 0
+        scene.network.tap = { _, _, destination, _ in answered += destination == stranger ? 1 : 0 }
+        browser.connect(scene.network)
+        let first = scene.network.switchboard.dropCount(.replayed)
+        for number in 0..<40 {
+            let check = browser.makeCheck(nominates: true, credentials: browser.credentials)
+            // The browser's own comes first, and once more, as a retransmission does.
+            for source in [browser.address, browser.address, stranger, stranger] {
+                scene.network.inject([(.sharedIPv4, source, check)])
+            }
+            #expect(scene.network.switchboard.dropCount(.replayed) == first + UInt64(2 * number + 2), "seed \(seed)")
+            #expect(scene.network.snapshot().transports.first?.remote == browser.address)
+        }
+        // Not heard from there, either: no ClientHello of the stranger's is looked at.
+        let strange = scene.network.switchboard.dropCount(.unverifiedSource)
+        scene.network.inject([(.sharedIPv4, stranger, [22, 254, 255] + [UInt8](repeating: 0, count: 60))])
+        #expect(scene.network.switchboard.dropCount(.unverifiedSource) == strange + 1)
+        #expect(answered == 0)
+        // A peer that moves makes checks of its own.
+        let moved = scene.address()
+        scene.network.inject([
+            (.sharedIPv4, moved, browser.makeCheck(nominates: true, credentials: browser.credentials))
+        ])
+        #expect(scene.network.snapshot().transports.first?.remote == moved)
+    }
+
     @Test("media flows between browsers, under the subscriber's numbers")
     func media() throws {
         let scene = BrowserScene(seed: 4)
@@ -351,5 +382,41 @@ struct WebRTCTransportTests {
         #expect(atCarol.map(\.payload) == [[5, 6], [7, 8, 9, 10], [4]])
         #expect(atCarol.map(\.sequence) == [500, 501, 502])
         #expect(scene.network.switchboard.dropCount(.malformedRedundancy) == 1)
+    }
+
+    @Test("whose path comes back gets a key frame asked for, on both legs")
+    func keyFramesAfterHoles() throws {
+        let scene = BrowserScene(seed: 16)
+        let alice = scene.publisher(room: 1)
+        let bob = scene.subscriber(room: 1)
+        let track = scene.track(of: alice, encodings: [EncodingSpec(ssrcs: [11])])
+        _ = scene.subscribe(bob, to: track)
+        let camera = VirtualEncoding(ssrc: 11, content: 1, seed: 5)
+        func run(_ seconds: Int, checks: Bool = true, isLost: Bool = false) {
+            for _ in 0..<seconds {
+                for _ in 0..<10 {
+                    camera.send(alice, scene.network, isLost: isLost)
+                    scene.network.run(for: .milliseconds(100))
+                }
+                alice.check(scene.network)
+                if checks { bob.check(scene.network) }
+            }
+        }
+        camera.send(alice, scene.network, isKey: true)
+        run(3)
+        let media = try #require(alice.media)
+        let before = media.keyFrameRequests.count
+        run(8, checks: false)
+        #expect(media.keyFrameRequests.count == before)
+        // The subscriber's path is back, at another address.
+        bob.move(to: scene.address(), scene.network)
+        run(1)
+        #expect(media.keyFrameRequests.count > before)
+        camera.send(alice, scene.network, isKey: true)
+        run(2)
+        let after = media.keyFrameRequests.count
+        run(2, isLost: true)
+        run(1)
+        #expect(media.keyFrameRequests.count > after)
     }
 }

@@ -198,3 +198,55 @@ struct PublishingFailureTests {
         await scene.stop()
     }
 }
+
+/// A server that answers, and then says nothing of its connection for media.
+@Suite(.timeLimit(.minutes(1)))
+struct MediaTimeoutTests {
+    @Test func `publish does not wait for ever, and takes the tracks back`() async throws {
+        var scene = try ClientScene()
+        let client = scene.client
+        let peer = try await scene.join()
+        let track = LocalTrack(kind: .audio)
+        let publishing = Task { try await client.publish([track]) }
+        let frame = try await peer.expect("pubpc")
+        guard case .publishConnection(let request) = frame.message else { throw Unexpected("no pubpc") }
+        peer.answerSilently(
+            frame, connectionID: "p",
+            [PublishedTrackResult(localID: request.tracks[0].localID, trackID: "A")])
+        await scene.server.clock.sleeper(within: .seconds(9)...(.seconds(10)))
+        scene.server.clock.advance(by: .seconds(10))
+        let removal = try await peer.expect("unpub-tracks")
+        #expect(
+            removal.message == .unpublishTracks(TracksRequest(tracks: [TrackReference("A")], rpcid: removal.rpcid)))
+        peer.answer(removal, TracksAnswer<TrackReference>(rpcid: removal.rpcid))
+        let error = await #expect(throws: RTCError.self) { try await publishing.value }
+        #expect(error?.code == .operationTimeout)
+        #expect(!track.isPublished && client.publishedTracks.isEmpty)
+
+        // It can be published all the same, later.
+        let again = Task { try await client.publish([track]) }
+        try await peer.acceptPublication("pubpc", ["B"])
+        try await again.value
+        #expect(track.trackID == "B")
+        await scene.stop()
+    }
+
+    @Test func `an answer without a transport is said to be one`() async throws {
+        var scene = try ClientScene()
+        let client = scene.client
+        let peer = try await scene.join()
+        let track = LocalTrack(kind: .audio)
+        let publishing = Task { try await client.publish([track]) }
+        let frame = try await peer.expect("pubpc")
+        guard case .publishConnection(let request) = frame.message else { throw Unexpected("no pubpc") }
+        peer.answerSilently(
+            frame, connectionID: "p",
+            [PublishedTrackResult(localID: request.tracks[0].localID, trackID: "A")], hasTransport: false)
+        let removal = try await peer.expect("unpub-tracks")
+        peer.answer(removal, TracksAnswer<TrackReference>(rpcid: removal.rpcid))
+        let error = await #expect(throws: RTCError.self) { try await publishing.value }
+        #expect(error?.code == .fatal)
+        #expect(error?.message.contains("iceParameters") == true)
+        await scene.stop()
+    }
+}

@@ -34,15 +34,35 @@ package final class ClientEngine<Session: ClientSession>: Sendable {
         _ socket: ClientSocket, _ configuration: ClientTransport.Configuration, name: ClientName,
         session: sending Session
     ) async -> Bool {
+        await add([socket], configuration, name: name, session: session)
+    }
+
+    /// The same with several sockets; their places are what `ICEPath.socket` says.
+    package func add(
+        _ sockets: [ClientSocket], _ configuration: ClientTransport.Configuration, name: ClientName,
+        session: sending Session
+    ) async -> Bool {
         let box = SessionBox(session)
         return await withCheckedContinuation { continuation in
             let accepted = mailbox.post(
-                .add(name, socket, configuration, box) { continuation.resume(returning: $0) })
+                .add(name, sockets, configuration, box) { continuation.resume(returning: $0) })
             if !accepted {
-                socket.close()
+                for socket in sockets { socket.close() }
                 continuation.resume(returning: false)
             }
         }
+    }
+
+    /// Does something with a client on the engine's thread, after all that was asked of the engine before. Without effect when there
+    /// is no such client.
+    ///
+    /// - Returns: false when the engine has ended.
+    @discardableResult
+    package func perform(
+        _ name: ClientName,
+        _ body: @escaping @Sendable (inout Session, inout ClientTransport, inout ClientScene) -> Void
+    ) -> Bool {
+        mailbox.post(.perform(name, body))
     }
 
     /// Ends a client: what waits is sent, with goodbyes for what it sent, and the socket closed.
@@ -91,6 +111,8 @@ package struct ClientView<Session: ClientSession> {
     package let name: ClientName
     package let statistics: ClientStatistics
     package let reception: [ReceptionStatistics]
+    package let sending: [SendingStatistics]
+    package let connectionTimes: ClientConnectionTimes?
     /// Datagrams, or GRO runs of them, that did not fit into the client's socket buffer: the tester's own loss.
     package let socketDrops: UInt64
     /// Packets that the system did not take.

@@ -1,9 +1,11 @@
 import CNet
+import MediaTransport
 import MediaWire
 
 enum ClientMessage<Session: ClientSession> {
-    case add(ClientName, ClientSocket, ClientTransport.Configuration, SessionBox<Session>, @Sendable (Bool) -> Void)
+    case add(ClientName, [ClientSocket], ClientTransport.Configuration, SessionBox<Session>, @Sendable (Bool) -> Void)
     case remove(ClientName)
+    case perform(ClientName, @Sendable (inout Session, inout ClientTransport, inout ClientScene) -> Void)
     case inspect((inout ClientLoop<Session>) -> Void)
     case stop
 }
@@ -13,16 +15,18 @@ struct ClientLoop<Session: ClientSession>: ~Copyable {
     /// One client.
     private final class Client {
         let name: ClientName
-        let socket: ClientSocket
+        let sockets: [ClientSocket]
         var transport: ClientTransport
         var session: Session
         /// When its entry in the deadline queue is due.
         var scheduled = MediaTime.distantFuture
         var sendFailures: UInt64 = 0
 
-        init(_ name: ClientName, _ socket: ClientSocket, _ transport: consuming ClientTransport, _ session: Session) {
+        init(
+            _ name: ClientName, _ sockets: [ClientSocket], _ transport: consuming ClientTransport, _ session: Session
+        ) {
             self.name = name
-            self.socket = socket
+            self.sockets = sockets
             self.transport = transport
             self.session = session
         }
@@ -90,7 +94,11 @@ struct ClientLoop<Session: ClientSession>: ~Copyable {
             scene.now = MediaTime(nanoseconds: parlor_monotonic_time())
             for index in 0..<Int(count) {
                 let token = ready[index].token
-                if token == Self.mailboxToken { applyMailbox() } else { read(Int(token)) }
+                if token == Self.mailboxToken {
+                    applyMailbox()
+                } else {
+                    read(slot: Int(token & 0xFFFF_FFFF), socket: Int(token >> 32))
+                }
             }
             advance()
             flush()
@@ -109,10 +117,15 @@ struct ClientLoop<Session: ClientSession>: ~Copyable {
         inbox = []
         for message in messages {
             switch message {
-            case .add(let name, let socket, let configuration, let box, let done):
-                done(add(name, socket, configuration, box.session))
+            case .add(let name, let sockets, let configuration, let box, let done):
+                done(add(name, sockets, configuration, box.session))
             case .remove(let name):
                 if let slot = slots[name] { drop(slot) }
+            case .perform(let name, let body):
+                guard let slot = slots[name], let client = clients[slot] else { continue }
+                if scene.outbox.free < Self.turn { flush() }
+                body(&client.session, &client.transport, &scene)
+                settle(client, slot)
             case .inspect(let body): body(&self)
             case .stop: isStopping = true
             }
@@ -121,40 +134,49 @@ struct ClientLoop<Session: ClientSession>: ~Copyable {
 
     private mutating func refuse(_ message: ClientMessage<Session>) {
         switch message {
-        case .add(_, let socket, _, _, let done):
-            socket.close()
+        case .add(_, let sockets, _, _, let done):
+            for socket in sockets { socket.close() }
             done(false)
         case .inspect(let body): body(&self)
-        case .remove, .stop: break
+        case .remove, .perform, .stop: break
         }
     }
 
     private mutating func add(
-        _ name: ClientName, _ socket: ClientSocket, _ configuration: ClientTransport.Configuration, _ session: Session
+        _ name: ClientName, _ sockets: [ClientSocket], _ configuration: ClientTransport.Configuration,
+        _ session: Session
     ) -> Bool {
         let slot = freeSlots.popLast() ?? clients.count
         guard slots[name] == nil, let transport = ClientTransport(configuration, id: slot, now: scene.now),
-            parlor_epoll_add(epoll, socket.descriptor, UInt64(slot), PARLOR_READABLE) == 0
+            sockets.enumerated().allSatisfy({ place, socket in
+                parlor_epoll_add(epoll, socket.descriptor, UInt64(slot) | UInt64(place) << 32, PARLOR_READABLE) == 0
+            })
         else {
             if slot < clients.count { freeSlots.append(slot) }
-            socket.close()
+            // Which takes them out of the epoll, too.
+            for socket in sockets { socket.close() }
             return false
         }
-        let client = Client(name, socket, transport, session)
+        let client = Client(name, sockets, transport, session)
         if slot == clients.count { clients.append(client) } else { clients[slot] = client }
         slots[name] = slot
-        schedule(client, slot)
+        // The first checks of a WebRTC connection are due.
+        client.transport.advance(to: scene.now, wallTime: scene.wallTime, into: &scene.outbox)
+        settle(client, slot)
         return true
     }
 
     /// Sends what waits, says goodbye, closes.
     private mutating func drop(_ slot: Int) {
         guard let client = clients[slot] else { return }
-        client.transport.sendGoodbye(into: &scene.outbox)
+        if scene.outbox.free < Self.turn { flush() }
+        client.transport.close(into: &scene.outbox)
         // The outbox points to the transport's keys.
         flush()
-        _ = parlor_epoll_remove(epoll, client.socket.descriptor)
-        client.socket.close()
+        for socket in client.sockets {
+            _ = parlor_epoll_remove(epoll, socket.descriptor)
+            socket.close()
+        }
         slots[client.name] = nil
         clients[slot] = nil
         freeSlots.append(slot)
@@ -164,7 +186,9 @@ struct ClientLoop<Session: ClientSession>: ~Copyable {
         for case .some(let client) in clients {
             var view = ClientView(
                 name: client.name, statistics: client.transport.statistics, reception: client.transport.reception,
-                socketDrops: client.socket.drops, sendFailures: client.sendFailures, session: client.session)
+                sending: client.transport.sending, connectionTimes: client.transport.connectionTimes,
+                socketDrops: client.sockets.reduce(0) { $0 &+ $1.drops }, sendFailures: client.sendFailures,
+                session: client.session)
             body(&view)
             client.session = view.session
         }
@@ -181,6 +205,14 @@ struct ClientLoop<Session: ClientSession>: ~Copyable {
     }
 
     // MARK: Time
+
+    /// After anything that happened to a client: its session is told where the connection stands, and its next turn is planned.
+    private mutating func settle(_ client: Client, _ slot: Int) {
+        if let state = client.transport.takeStateChange() {
+            client.session.connectionChanged(state, &client.transport, &scene)
+        }
+        schedule(client, slot)
+    }
 
     private mutating func schedule(_ client: Client, _ slot: Int) {
         let deadline = client.nextDeadline
@@ -203,37 +235,38 @@ struct ClientLoop<Session: ClientSession>: ~Copyable {
                 for stream in 0..<client.transport.receivedStreamCount { handOnOrdered(client, stream) }
             }
             if client.session.nextDeadline <= scene.now { client.session.advance(&client.transport, &scene) }
-            schedule(client, entry.slot)
+            settle(client, entry.slot)
         }
     }
 
     // MARK: Receiving
 
-    private mutating func read(_ slot: Int) {
-        guard slot < clients.count, let client = clients[slot] else { return }
-        let count = parlor_receiver_receive(receiver, client.socket.descriptor)
+    private mutating func read(slot: Int, socket: Int) {
+        guard slot < clients.count, let client = clients[slot], client.sockets.indices.contains(socket) else { return }
+        let count = parlor_receiver_receive(receiver, client.sockets[socket].descriptor)
         guard count > 0, let received = parlor_receiver_messages(receiver) else { return }
         scene.now = MediaTime(nanoseconds: parlor_monotonic_time())
         for index in 0..<Int(count) where received[index].truncated == 0 {
             let message = received[index]
             let length = Int(message.length)
             let step = message.segment_size == 0 ? max(length, 1) : Int(message.segment_size)
+            let source = ICEPath(socket: socket, address: TransportAddress(message.source))
             var offset = 0
             while offset < length {
                 handIn(
                     UnsafeMutableRawBufferPointer(start: message.bytes + offset, count: min(step, length - offset)),
-                    client)
+                    from: source, client)
                 offset += step
             }
         }
         let wanted = client.transport.takeKeyFrameRequests()
         if wanted != 0 { client.session.keyFramesWanted(wanted, &client.transport, &scene) }
-        schedule(client, slot)
+        settle(client, slot)
     }
 
-    private mutating func handIn(_ datagram: UnsafeMutableRawBufferPointer, _ client: Client) {
+    private mutating func handIn(_ datagram: UnsafeMutableRawBufferPointer, from source: ICEPath, _ client: Client) {
         if scene.outbox.free < Self.turn { flush() }
-        let arrival = client.transport.receive(datagram, now: scene.now, into: &scene.outbox)
+        let arrival = client.transport.receive(datagram, from: source, now: scene.now, into: &scene.outbox)
         guard case .media(let packet, let payload) = arrival else {
             if case .notInOrder = arrival {
                 for stream in 0..<client.transport.receivedStreamCount { handOnOrdered(client, stream) }
@@ -263,16 +296,16 @@ struct ClientLoop<Session: ClientSession>: ~Copyable {
         let total = scene.outbox.count
         var index = 0
         while index < total {
-            let slot = scene.outbox[index].client
+            let (slot, socket) = (scene.outbox[index].client, scene.outbox[index].path.socket)
             var count = 0
             while index < total, count < Self.messageCapacity {
                 let entry = scene.outbox[index]
-                guard entry.client == slot else { break }
+                guard entry.client == slot, entry.path.socket == socket else { break }
                 if entry.isSealed {
                     let bytes = scene.outbox.datagram(index)
                     segments[count] = parlor_segment(bytes: bytes.baseAddress, length: bytes.count)
                     messages[count] = parlor_outgoing(
-                        destination: parlor_address(entry.destination), first_segment: UInt32(count), segment_count: 1,
+                        destination: parlor_address(entry.path.address), first_segment: UInt32(count), segment_count: 1,
                         segment_size: 0)
                     count += 1
                 } else if let client = clients[slot] {
@@ -280,15 +313,17 @@ struct ClientLoop<Session: ClientSession>: ~Copyable {
                 }
                 index += 1
             }
-            if count > 0, let client = clients[slot] { send(count, client) }
+            if count > 0, let client = clients[slot] { send(count, socket, client) }
         }
         scene.outbox.clear()
     }
 
-    private func send(_ count: Int, _ client: Client) {
+    private func send(_ count: Int, _ socket: Int, _ client: Client) {
+        guard client.sockets.indices.contains(socket) else { return }
+        let descriptor = client.sockets[socket].descriptor
         var done = 0
         while done < count {
-            let result = parlor_sender_send(sender, client.socket.descriptor, UInt32(done), UInt32(count - done))
+            let result = parlor_sender_send(sender, descriptor, UInt32(done), UInt32(count - done))
             if result > 0 {
                 done += Int(result)
             } else {

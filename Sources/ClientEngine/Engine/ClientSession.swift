@@ -8,9 +8,18 @@ package protocol ClientSession {
         _ packet: ClientPacket, payload: RawSpan, _ transport: inout ClientTransport, _ scene: inout ClientScene)
     /// The node wants key frames of the sent streams in the bit mask.
     mutating func keyFramesWanted(_ streams: UInt64, _ transport: inout ClientTransport, _ scene: inout ClientScene)
+    /// A WebRTC connection stands elsewhere than before.
+    mutating func connectionChanged(
+        _ state: ClientConnectionState, _ transport: inout ClientTransport, _ scene: inout ClientScene)
     /// `nextDeadline` has passed.
     mutating func advance(_ transport: inout ClientTransport, _ scene: inout ClientScene)
     var nextDeadline: MediaTime { get }
+}
+
+extension ClientSession {
+    package mutating func connectionChanged(
+        _ state: ClientConnectionState, _ transport: inout ClientTransport, _ scene: inout ClientScene
+    ) {}
 }
 
 /// What a session works with besides its transport.
@@ -35,6 +44,9 @@ package enum ClientClock: Sendable {
     case system
     /// For tests: the monotonic time plus so many nanoseconds.
     case virtual(offset: Int64)
+
+    /// The engine's time at this very moment.
+    package static var monotonic: MediaTime { MediaTime(nanoseconds: parlor_monotonic_time()) }
 
     func wallTime(_ now: MediaTime) -> Int64 {
         switch self {

@@ -29,8 +29,7 @@ package struct ClientSocket: Sendable {
         }
         descriptor = opened.descriptor
         receiveBuffer = Int(opened.receive_buffer)
-        self.address = TransportAddress(
-            high: local.high, low: local.low, port: local.port, isIPv4: local.is_ipv4 != 0)
+        self.address = TransportAddress(local)
     }
 
     package func close() { parlor_close(descriptor) }
@@ -67,5 +66,11 @@ package struct ClientSystemError: Error, Equatable, CustomStringConvertible {
 extension parlor_address {
     init(_ address: TransportAddress) {
         self.init(high: address.high, low: address.low, port: address.port, is_ipv4: address.isIPv4 ? 1 : 0)
+    }
+}
+
+extension TransportAddress {
+    init(_ address: parlor_address) {
+        self.init(high: address.high, low: address.low, port: address.port, isIPv4: address.is_ipv4 != 0)
     }
 }

@@ -1,5 +1,4 @@
-import MediaTransport
-package import MediaWire
+package import MediaTransport
 
 /// Datagrams on their way out, of all clients of one thread. RTP waits here until `seal` seals all of it as one batch; then the
 /// datagrams are read and `clear` empties the box. It allocates when it is made and never after.
@@ -8,10 +7,11 @@ package struct ClientOutbox: ~Copyable {
     package struct Entry {
         /// The transport's `id`.
         package var client: Int
-        package var destination: TransportAddress
+        /// By which of the client's sockets, and where to.
+        package var path: ICEPath
         /// In bytes; with tag once sealed.
         package fileprivate(set) var length: Int
-        /// What sealing adds; 0: sealed already (RTCP).
+        /// What sealing adds; 0: sealed already (RTCP), or not to be sealed (ICE, DTLS).
         fileprivate var tagLength: Int
         /// The place in the batch; -1: sealed already.
         fileprivate var position: Int
@@ -55,11 +55,11 @@ package struct ClientOutbox: ~Copyable {
 
     /// Takes the plain RTP packet in `nextSlot`, which must have room for the tag, to be sealed later.
     mutating func addRTP(
-        client: Int, destination: TransportAddress, length: Int, headerLength: Int, ssrc: UInt32, index: UInt64,
+        client: Int, path: ICEPath, length: Int, headerLength: Int, ssrc: UInt32, index: UInt64,
         tagLength: Int, sealer: borrowing SRTPSealer
     ) {
         entries[count] = Entry(
-            client: client, destination: destination, length: length, tagLength: tagLength, position: batch.count,
+            client: client, path: path, length: length, tagLength: tagLength, position: batch.count,
             isSealed: false)
         batch.append(
             sealer, packet: slot(count), length: length, headerLength: headerLength, ssrc: ssrc, index: index)
@@ -67,9 +67,9 @@ package struct ClientOutbox: ~Copyable {
     }
 
     /// Takes the sealed datagram in `nextSlot`.
-    mutating func addSealed(client: Int, destination: TransportAddress, length: Int) {
+    mutating func addSealed(client: Int, path: ICEPath, length: Int) {
         entries[count] = Entry(
-            client: client, destination: destination, length: length, tagLength: 0, position: -1, isSealed: true)
+            client: client, path: path, length: length, tagLength: 0, position: -1, isSealed: true)
         count &+= 1
     }
 

@@ -25,6 +25,12 @@ package struct ClientStatistics: Sendable, Equatable {
     package var senderReportsReceived: UInt64 = 0
     package var receiverReportsReceived: UInt64 = 0
     package var goodbyesReceived: UInt64 = 0
+    /// Transport-wide feedback messages (draft-holmer-rmcat-transport-wide-cc-extensions-01): counted, not acted upon.
+    package var transportFeedbackReceived: UInt64 = 0
+    /// The node's last estimate of what it can receive, in bit/s (REMB); 0: none came.
+    package var receiverEstimate: UInt64 = 0
+    /// Packets of repair that came (RFC 4588), without empty ones.
+    package var repairsReceived: UInt64 = 0
 
     /// Datagrams that were not used, by `DropReason.rawValue`.
     private var drops = [UInt64](repeating: 0, count: DropReason.allCases.count)

@@ -8,6 +8,11 @@ extension ClientTransport {
     ///
     /// - Parameter wallTime: nanoseconds since 1970, for sender reports.
     package mutating func advance(to now: MediaTime, wallTime: Int64, into outbox: inout ClientOutbox) {
+        if let connection, connection.nextDeadline <= now {
+            connection.advance(to: now)
+            settleConnection(into: &outbox)
+        }
+        guard canSend else { return }
         for stream in inbound.indices where inbound[stream].repair.deadline <= now {
             inbound[stream].repair.takeDue(now: now, into: &numbers)
             if !numbers.isEmpty { sendNack(stream, into: &outbox) }
@@ -22,7 +27,7 @@ extension ClientTransport {
 
     /// Asks for a key frame of received stream `stream` (RFC 4585, section 6.3.1), at most twice a second.
     package mutating func requestKeyFrame(stream: Int, now: MediaTime, into outbox: inout ClientOutbox) {
-        guard inbound.indices.contains(stream) else { return }
+        guard canSend, inbound.indices.contains(stream), inbound[stream].isActive else { return }
         if let last = lastKeyFrameRequest[stream], now < last + Self.keyFrameSpacing { return }
         lastKeyFrameRequest[stream] = now
         let sender = reporterSSRC
@@ -35,8 +40,8 @@ extension ClientTransport {
 
     /// Says goodbye for all sent streams (RFC 3550, section 6.6).
     package mutating func sendGoodbye(into outbox: inout ClientOutbox) {
-        guard !outbound.isEmpty else { return }
-        let ssrcs = outbound.prefix(31).map(\.settings.ssrc)
+        let ssrcs = outbound.filter(\.isActive).prefix(31).map(\.settings.ssrc)
+        guard canSend, !ssrcs.isEmpty else { return }
         _ = sendControl(into: &outbox) { writer in ssrcs.withUnsafeBufferPointer { writer.goodbye(ssrcs: $0) } }
     }
 
@@ -59,11 +64,11 @@ extension ClientTransport {
 
     private mutating func sendReports(now: MediaTime, wallTime: Int64, into outbox: inout ClientOutbox) {
         var blocks: [RTCPReportBlock] = []
-        for stream in inbound.indices {
+        for stream in inbound.indices where inbound[stream].isActive {
             if let block = inbound[stream].makeReport(now: now) { blocks.append(block) }
         }
         var reports: [RTCPSenderReport] = []
-        for stream in outbound {
+        for stream in outbound where stream.isActive {
             guard let last = stream.lastSent else { continue }
             let ticks = (now - last).ticks(at: stream.settings.codec.clockRate)
             reports.append(
@@ -96,9 +101,10 @@ extension ClientTransport {
     }
 
     /// Writes one RTCP datagram, seals it, and leaves it in the outbox.
-    private mutating func sendControl(
+    mutating func sendControl(
         into outbox: inout ClientOutbox, _ write: (inout RTCPWriter) -> Bool
     ) -> Bool {
+        guard canSend, let path else { return false }
         guard let slot = outbox.nextSlot else {
             statistics.sendRefused &+= 1
             return false
@@ -107,7 +113,7 @@ extension ClientTransport {
         guard write(&writer), writer.count > 0, let length = sealer.sealRTCP(slot, length: writer.count) else {
             return false
         }
-        outbox.addSealed(client: id, destination: remote, length: length)
+        outbox.addSealed(client: id, path: path, length: length)
         return true
     }
 
@@ -131,10 +137,18 @@ extension ClientTransport {
                 for stream in inbound.indices where inbound[stream].settings.ssrc == report.ssrc {
                     inbound[stream].note(senderReport: report.ntp, now: now)
                 }
-            case RTCPType.receiverReport: statistics.receiverReportsReceived &+= 1
+            case RTCPType.receiverReport:
+                statistics.receiverReportsReceived &+= 1
+                noteReport(bytes, block)
             case RTCPType.goodbye: statistics.goodbyesReceived &+= 1
-            case RTCPType.transportFeedback: resend(bytes, block, into: &outbox)
-            case RTCPType.payloadFeedback: noteKeyFrameRequest(bytes, block)
+            case RTCPType.transportFeedback:
+                if RTCPTransportFeedback.parse(bytes, block) != nil { statistics.transportFeedbackReceived &+= 1 }
+                resend(bytes, block, into: &outbox)
+            case RTCPType.payloadFeedback:
+                if let estimate = RTCPReceiverEstimate.parse(bytes, block) {
+                    statistics.receiverEstimate = estimate.bitrate
+                }
+                noteKeyFrameRequest(bytes, block)
             default: break
             }
         }
@@ -143,7 +157,7 @@ extension ClientTransport {
 
     private mutating func resend(_ bytes: RawSpan, _ block: RTCPBlock, into outbox: inout ClientOutbox) {
         guard let nack = RTCPNack.parse(bytes, block),
-            let stream = outbound.firstIndex(where: { $0.settings.ssrc == nack.mediaSSRC })
+            let stream = place(of: nack.mediaSSRC)
         else { return }
         statistics.nacksReceived &+= 1
         var reader = RTCPNackReader(block)
@@ -152,12 +166,28 @@ extension ClientTransport {
                 statistics.retransmissionGone &+= 1
                 continue
             }
-            // The same bytes under the same index give the same packet (RFC 3711, section 9.1).
-            guard put(sent, stream: stream, into: &outbox) else {
+            guard repeatPacket(sent, stream: stream, into: &outbox) else {
                 statistics.sendRefused &+= 1
                 return
             }
             statistics.retransmitted &+= 1
+            outbound[stream].statistics.retransmitted &+= 1
+        }
+    }
+
+    private func place(of ssrc: UInt32) -> Int? {
+        outbound.firstIndex { $0.isActive && $0.settings.ssrc == ssrc }
+    }
+
+    /// What the node says of the sent streams (RFC 3550, section 6.4.1).
+    private mutating func noteReport(_ bytes: RawSpan, _ block: RTCPBlock) {
+        for index in 0..<RTCPReportBlock.count(block) {
+            guard let report = RTCPReportBlock.parse(bytes, block, index: index), let stream = place(of: report.ssrc)
+            else { continue }
+            outbound[stream].statistics.fractionLost = report.fractionLost
+            outbound[stream].statistics.lost = report.cumulativeLost
+            outbound[stream].statistics.jitter =
+                Double(report.jitter) / Double(outbound[stream].settings.codec.clockRate)
         }
     }
 
@@ -172,8 +202,9 @@ extension ClientTransport {
     }
 
     private mutating func wantKeyFrame(of ssrc: UInt32) {
-        guard let stream = outbound.firstIndex(where: { $0.settings.ssrc == ssrc }) else { return }
+        guard let stream = place(of: ssrc) else { return }
         statistics.keyFrameRequestsReceived &+= 1
+        outbound[stream].statistics.keyFrameRequests &+= 1
         wantedKeyFrames |= 1 << UInt64(stream)
     }
 }

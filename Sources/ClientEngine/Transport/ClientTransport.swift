@@ -1,31 +1,45 @@
 package import MediaContract
-import MediaTransport
+package import MediaTransport
 package import MediaWire
 
-/// A client's end of one transport: plain SRTP, all streams and RTCP on one address (RFC 8843, RFC 5761). No socket and no clock:
-/// datagrams and time come in, datagrams leave through the outbox.
+/// A client's end of one transport: plain SRTP or WebRTC, all streams and RTCP on one address (RFC 8843, RFC 5761). No socket and no
+/// clock: datagrams and time come in, datagrams leave through the outbox.
 package struct ClientTransport: ~Copyable {
     package struct Configuration: Sendable {
-        /// Where packets go. What comes is judged by its key, not by its address.
-        package var remote: TransportAddress
-        /// Seals what the client sends.
-        package var sendKey: SRTPMasterKey
-        /// Opens what the node sends.
-        package var receiveKey: SRTPMasterKey
+        /// Where packets go, and what seals and opens them.
+        package enum Security: Sendable {
+            /// Known from the beginning. What comes is judged by its key, not by its address.
+            case plain(remote: TransportAddress, sendKey: SRTPMasterKey, receiveKey: SRTPMasterKey)
+            /// Found by ICE and agreed by DTLS.
+            case webRTC(ClientConnectionSpec)
+        }
+
+        package var security: Security
         package var sending: [OutboundStreamSettings]
         package var receiving: [InboundStreamSettings]
         /// Who reports when nothing is sent; any number of its own.
         package var reporterSSRC: UInt32
         package var cname: String
 
+        /// A plain one.
         package init(
             remote: TransportAddress, sendKey: SRTPMasterKey, receiveKey: SRTPMasterKey,
             sending: [OutboundStreamSettings] = [], receiving: [InboundStreamSettings] = [], reporterSSRC: UInt32,
             cname: String
         ) {
-            self.remote = remote
-            self.sendKey = sendKey
-            self.receiveKey = receiveKey
+            security = .plain(remote: remote, sendKey: sendKey, receiveKey: receiveKey)
+            self.sending = sending
+            self.receiving = receiving
+            self.reporterSSRC = reporterSSRC
+            self.cname = cname
+        }
+
+        /// A WebRTC connection; streams can be added later, too.
+        package init(
+            connection: ClientConnectionSpec, sending: [OutboundStreamSettings] = [],
+            receiving: [InboundStreamSettings] = [], reporterSSRC: UInt32, cname: String
+        ) {
+            security = .webRTC(connection)
             self.sending = sending
             self.receiving = receiving
             self.reporterSSRC = reporterSSRC
@@ -37,50 +51,80 @@ package struct ClientTransport: ~Copyable {
     package enum Arrival: Equatable {
         /// The next packet of its stream; its payload is `payload` of the datagram's bytes. Ask `takeOrdered` afterwards.
         case media(ClientPacket, payload: Range<Int>)
-        /// A packet that came early and is kept, or too late.
+        /// A packet that came early and is kept, or too late, or by repair. Ask `takeOrdered` of all streams afterwards.
         case notInOrder
         case control
+        /// Of ICE or DTLS. Ask `takeStateChange` afterwards.
+        case connection
         case dropped(DropReason)
     }
 
+    /// Sent streams, for which there is a bit mask.
+    package static let sentStreamLimit = 64
+    package static let receivedStreamLimit = 512
     /// Between two reports (RFC 3550, section 6.2 allows less than 5 s for feedback profiles; RFC 4585, section 3.4).
     static var reportInterval: MediaDuration { .seconds(1) }
     /// Between two requests for a key frame of one stream.
     static var keyFrameSpacing: MediaDuration { .milliseconds(500) }
     /// A report or feedback message never grows beyond it.
     static var rtcpLimit: Int { 1200 }
+    /// Senders that a WebRTC connection's key may meet, as a place in the opener is for good.
+    private static var openerLimit: Int { 2048 }
 
     /// The client's name in the outbox.
     package let id: Int
-    package let remote: TransportAddress
     package internal(set) var statistics = ClientStatistics()
+    /// `nil`: plain.
+    let connection: ClientConnection?
+    private var knownState: ClientConnectionState?
+    /// Where packets go; `nil`: nowhere, at the moment.
+    var path: ICEPath?
 
     var opener: SRTPOpener
     var sealer: SRTPSealer
-    let profile: SRTPProfile
+    var profile: SRTPProfile
     let reporterSSRC: UInt32
     let cname: [UInt8]
     var inbound: [InboundStream]
     var outbound: [OutboundStream]
+    /// Twice the place of an active received stream, and one more for what repairs it, by SSRC.
+    private var inboundPlaces: [UInt32: Int] = [:]
     var nextReport: MediaTime
     var lastKeyFrameRequest: [MediaTime?]
     /// Bit n: the node wants a key frame of sent stream n.
     var wantedKeyFrames: UInt64 = 0
     var numbers: [UInt16] = []
+    /// Of all packets with the extension for it.
+    var nextTransportSequence: UInt16 = 1
+    /// All that were ever sent under the key: a second stream of the same would use its packet indices again.
+    private var usedSSRCs: Set<UInt32> = []
 
-    /// `nil`: more than 64 streams, or the library has no memory.
+    /// `nil`: more streams than the limits, or the library has no memory.
     package init?(_ configuration: Configuration, id: Int, now: MediaTime) {
-        guard configuration.sending.count <= 64, configuration.receiving.count <= 64,
-            // Room for streams that start again under another SSRC.
-            let opener = SRTPOpener(
-                key: configuration.receiveKey, maximumSSRCs: 2 * configuration.receiving.count + 8),
-            let sealer = SRTPSealer(key: configuration.sendKey)
+        guard configuration.sending.count <= Self.sentStreamLimit,
+            configuration.receiving.count <= Self.receivedStreamLimit
         else { return nil }
-        self.opener = opener
-        self.sealer = sealer
+        switch configuration.security {
+        case .plain(let remote, let sendKey, let receiveKey):
+            guard
+                // Room for streams that start again under another SSRC.
+                let opener = SRTPOpener(key: receiveKey, maximumSSRCs: 2 * configuration.receiving.count + 8),
+                let sealer = SRTPSealer(key: sendKey)
+            else { return nil }
+            self.opener = opener
+            self.sealer = sealer
+            profile = sendKey.profile
+            path = ICEPath(socket: 0, address: remote)
+            connection = nil
+        case .webRTC(let spec):
+            guard let connection = ClientConnection(spec, now: now) else { return nil }
+            self.connection = connection
+            opener = SRTPOpener()
+            sealer = SRTPSealer()
+            profile = .aeadAES128GCM
+            path = nil
+        }
         self.id = id
-        remote = configuration.remote
-        profile = configuration.sendKey.profile
         reporterSSRC = configuration.sending.first?.ssrc ?? configuration.reporterSSRC
         cname = Array(configuration.cname.utf8.prefix(255))
         inbound = configuration.receiving.map { InboundStream($0) }
@@ -89,35 +133,207 @@ package struct ClientTransport: ~Copyable {
         numbers.reserveCapacity(RepairRequests.limit)
         // Clients that start together do not report together.
         nextReport = now + MediaDuration(nanoseconds: Int64(configuration.reporterSSRC % 1000) * 1_000_000)
+        for place in inbound.indices { index(place) }
+        for stream in outbound { _ = takeSSRCs(stream.settings) }
     }
 
     /// Of each received stream.
     package var reception: [ReceptionStatistics] { inbound.map(\.statistics) }
+    /// Of each sent stream.
+    package var sending: [SendingStatistics] { outbound.map(\.statistics) }
+
+    // MARK: Streams
+
+    /// Adds a stream to send. Its place, which the place of a removed one may be; `nil`: there are too many, or its SSRC was used
+    /// before.
+    package mutating func addSending(_ settings: OutboundStreamSettings) -> Int? {
+        guard outbound.count < Self.sentStreamLimit || outbound.contains(where: { !$0.isActive }), takeSSRCs(settings)
+        else { return nil }
+        if let free = outbound.firstIndex(where: { !$0.isActive }) {
+            outbound[free] = OutboundStream(settings)
+            wantedKeyFrames &= ~(1 << UInt64(free))
+            return free
+        }
+        outbound.append(OutboundStream(settings))
+        return outbound.count &- 1
+    }
+
+    private mutating func takeSSRCs(_ settings: OutboundStreamSettings) -> Bool {
+        let ssrcs = [settings.ssrc, settings.repair?.ssrc].compactMap(\.self)
+        guard usedSSRCs.isDisjoint(with: ssrcs), Set(ssrcs).count == ssrcs.count else { return false }
+        usedSSRCs.formUnion(ssrcs)
+        return true
+    }
+
+    /// Says goodbye for it (RFC 3550, section 6.6) and forgets it.
+    package mutating func removeSending(_ stream: Int, into outbox: inout ClientOutbox) {
+        guard outbound.indices.contains(stream), outbound[stream].isActive else { return }
+        outbound[stream].isActive = false
+        let ssrc = [outbound[stream].settings.ssrc]
+        _ = sendControl(into: &outbox) { writer in ssrc.withUnsafeBufferPointer { writer.goodbye(ssrcs: $0) } }
+    }
+
+    /// Adds a stream to receive. Its place, which the place of a removed one may be; `nil`: there are too many, or one of the
+    /// SSRC.
+    package mutating func addReceiving(_ settings: InboundStreamSettings) -> Int? {
+        guard inboundPlaces[settings.ssrc] == nil, settings.repair.map({ inboundPlaces[$0.ssrc] == nil }) ?? true
+        else { return nil }
+        let place: Int
+        if let free = inbound.firstIndex(where: { !$0.isActive }) {
+            inbound[free] = InboundStream(settings)
+            lastKeyFrameRequest[free] = nil
+            place = free
+        } else {
+            guard inbound.count < Self.receivedStreamLimit else { return nil }
+            inbound.append(InboundStream(settings))
+            lastKeyFrameRequest.append(nil)
+            place = inbound.count &- 1
+        }
+        index(place)
+        return place
+    }
+
+    package mutating func removeReceiving(_ stream: Int) {
+        guard inbound.indices.contains(stream), inbound[stream].isActive else { return }
+        let settings = inbound[stream].settings
+        inboundPlaces[settings.ssrc] = nil
+        if let repair = settings.repair { inboundPlaces[repair.ssrc] = nil }
+        inbound[stream].isActive = false
+        // What was waited for is waited for no more.
+        inbound[stream].orderer.restart()
+        inbound[stream].repair.forget(before: .max)
+    }
+
+    private mutating func index(_ place: Int) {
+        let settings = inbound[place].settings
+        inboundPlaces[settings.ssrc] = place * 2
+        if let repair = settings.repair { inboundPlaces[repair.ssrc] = place * 2 + 1 }
+    }
+
+    // MARK: Connection
+
+    /// Where a WebRTC connection stands; `connected` for a plain one.
+    package var state: ClientConnectionState { connection?.state ?? .connected }
+    /// `nil` for a plain one.
+    package var connectionTimes: ClientConnectionTimes? { connection?.times }
+    /// Of the last ICE check.
+    package var roundTrip: MediaDuration? { connection?.roundTrip }
+    /// Where packets go at the moment.
+    package var selectedPath: ICEPath? { path }
+
+    /// The state, if it is another one than at the last call; at first, if it is not `checking`.
+    package mutating func takeStateChange() -> ClientConnectionState? {
+        guard let state = connection?.state, state != knownState ?? .checking else { return nil }
+        knownState = state
+        return state
+    }
+
+    /// A further way to the node, such as a TCP connection that has been established.
+    package mutating func add(_ path: ClientConnectionSpec.Path, into outbox: inout ClientOutbox) {
+        connection?.add(path)
+        settleConnection(into: &outbox)
+    }
+
+    /// A socket is gone, and with it the ways over it.
+    package mutating func remove(socket: Int, now: MediaTime, into outbox: inout ClientOutbox) {
+        connection?.remove(socket: socket, now: now)
+        settleConnection(into: &outbox)
+    }
+
+    /// Begins ICE anew with other credentials (RFC 8445, section 9); keys, numbers and media stay. The paths are those
+    /// that are new.
+    package mutating func restartICE(
+        localFragment: String, remote: ICECredentials, paths: [ClientConnectionSpec.Path] = [], now: MediaTime,
+        into outbox: inout ClientOutbox
+    ) {
+        guard let connection else { return }
+        connection.restart(localFragment: localFragment, remote: remote, paths: paths, now: now)
+        connection.advance(to: now)
+        settleConnection(into: &outbox)
+    }
+
+    /// After anything that happened to the connection: keys are put to use, and what is to be sent is left in the outbox.
+    mutating func settleConnection(into outbox: inout ClientOutbox) {
+        guard let connection else { return }
+        if let keys = connection.takeKeys() {
+            if let opener = SRTPOpener(key: keys.inbound, maximumSSRCs: Self.openerLimit),
+                let sealer = SRTPSealer(key: keys.outbound)
+            {
+                self.opener = opener
+                self.sealer = sealer
+                profile = keys.outbound.profile
+            }
+        }
+        path = connection.path
+        connection.flush(client: id, into: &outbox)
+    }
+
+    /// Ends the connection: a close_notify (RFC 5246, section 7.2.1), after goodbyes.
+    package mutating func close(into outbox: inout ClientOutbox) {
+        sendGoodbye(into: &outbox)
+        connection?.close()
+        settleConnection(into: &outbox)
+    }
 
     // MARK: Sending
 
-    /// Sends one payload on sent stream `stream`. False: the outbox has no room; the packet was not sent, and its number is lost.
+    /// Whether there are keys and a path.
+    package var canSend: Bool { path != nil && (connection == nil || connection?.times.secured != nil) }
+
+    /// Sends one payload on sent stream `stream`. False: there is no path or no room in the outbox; the packet was not sent.
     @discardableResult
     package mutating func send(
         _ payload: [UInt8], stream: Int, timestamp: UInt32, marker: Bool, now: MediaTime,
         into outbox: inout ClientOutbox
     ) -> Bool {
         precondition(outbound.indices.contains(stream), "the transport has no such stream to send")
-        let sent = outbound[stream].next(payload: payload, timestamp: timestamp, marker: marker, now: now)
-        guard put(sent, stream: stream, into: &outbox) else {
+        guard canSend, outbound[stream].isActive else { return false }
+        let sent = outbound[stream].next(
+            payload: payload, timestamp: timestamp, marker: marker, transportSequence: takeTransportSequence(stream),
+            now: now)
+        guard put(sent, stream: stream, asRepair: false, into: &outbox) else {
             statistics.sendRefused &+= 1
             return false
         }
         return true
     }
 
+    private mutating func takeTransportSequence(_ stream: Int) -> UInt16 {
+        guard outbound[stream].settings.extensions.transportCC != nil else { return 0 }
+        defer { nextTransportSequence &+= 1 }
+        return nextTransportSequence
+    }
+
+    /// Sends a packet again: by the stream that repairs, if there is one (RFC 4588, section 4), else as it was.
+    mutating func repeatPacket(_ sent: OutboundStream.Sent, stream: Int, into outbox: inout ClientOutbox) -> Bool {
+        guard outbound[stream].settings.repair != nil else {
+            // The same bytes under the same index give the same packet (RFC 3711, section 9.1).
+            return put(sent, stream: stream, asRepair: false, into: &outbox)
+        }
+        var copy = sent
+        copy.index = outbound[stream].takeRepairIndex()
+        copy.transportSequence = takeTransportSequence(stream)
+        let number = UInt16(truncatingIfNeeded: sent.index)
+        copy.payload = [UInt8(truncatingIfNeeded: number >> 8), UInt8(truncatingIfNeeded: number)] + sent.payload
+        copy.isLabelled = true
+        return put(copy, stream: stream, asRepair: true, into: &outbox)
+    }
+
     /// Writes a packet into the outbox, to be sealed.
-    mutating func put(_ sent: OutboundStream.Sent, stream: Int, into outbox: inout ClientOutbox) -> Bool {
+    private mutating func put(
+        _ sent: OutboundStream.Sent, stream: Int, asRepair: Bool, into outbox: inout ClientOutbox
+    ) -> Bool {
         let settings = outbound[stream].settings
-        guard let slot = outbox.nextSlot, let start = slot.baseAddress else { return false }
+        guard let path, let slot = outbox.nextSlot, let start = slot.baseAddress else { return false }
+        let ssrc = asRepair ? settings.repair?.ssrc ?? settings.ssrc : settings.ssrc
         var writer = RTPHeaderWriter(
-            into: slot, marker: sent.marker, payloadType: settings.payloadType,
-            sequenceNumber: UInt16(truncatingIfNeeded: sent.index), timestamp: sent.timestamp, ssrc: settings.ssrc)
+            into: slot, marker: sent.marker,
+            payloadType: asRepair ? settings.repair?.payloadType ?? settings.payloadType : settings.payloadType,
+            sequenceNumber: UInt16(truncatingIfNeeded: sent.index), timestamp: sent.timestamp, ssrc: ssrc)
+        if !settings.extensions.isEmpty {
+            if sent.isLabelled { label(&writer, settings, asRepair: asRepair) }
+            if let id = settings.extensions.transportCC { _ = writer.append(id: id, uint16: sent.transportSequence) }
+        }
         guard let header = writer.finish(),
             sent.payload.count <= slot.count &- header &- profile.tagLength
         else { return false }
@@ -128,11 +344,20 @@ package struct ClientTransport: ~Copyable {
         }
         let length = header &+ sent.payload.count
         outbox.addRTP(
-            client: id, destination: remote, length: length, headerLength: header, ssrc: settings.ssrc,
-            index: sent.index, tagLength: profile.tagLength, sealer: sealer)
+            client: id, path: path, length: length, headerLength: header, ssrc: ssrc, index: sent.index,
+            tagLength: profile.tagLength, sealer: sealer)
         statistics.packetsSent &+= 1
         statistics.bytesSent &+= UInt64(length &+ profile.tagLength)
         return true
+    }
+
+    private func label(_ writer: inout RTPHeaderWriter, _ settings: OutboundStreamSettings, asRepair: Bool) {
+        func append(_ id: UInt8?, _ text: String?) {
+            guard let id, var text else { return }
+            _ = text.withUTF8 { writer.append(id: id, bytes: UnsafeRawBufferPointer($0)) }
+        }
+        append(settings.extensions.mid, settings.mid)
+        append(asRepair ? settings.extensions.repairedRID : settings.extensions.rid, settings.rid)
     }
 
     /// Sent streams of which the node wanted a key frame since the last call, as a bit mask.
@@ -144,14 +369,40 @@ package struct ClientTransport: ~Copyable {
     // MARK: Receiving
 
     /// Opens a datagram in place and takes note of it.
+    ///
+    /// - Parameter source: by which socket it came, and from where; does not count for a plain transport.
     package mutating func receive(
-        _ datagram: UnsafeMutableRawBufferPointer, now: MediaTime, into outbox: inout ClientOutbox
+        _ datagram: UnsafeMutableRawBufferPointer, from source: ICEPath? = nil, now: MediaTime,
+        into outbox: inout ClientOutbox
     ) -> Arrival {
+        guard datagram.count >= 2 else { return drop(.notMedia) }
+        guard datagram[0] >> 6 == 2 else { return receiveConnection(datagram, from: source, now: now, into: &outbox) }
         // RFC 5761, section 4: payload types 64...95 of the second byte are RTCP.
-        guard datagram.count >= 2, datagram[0] >> 6 == 2 else { return drop(.notMedia) }
         let type = datagram[1] & 0x7F
-        return 64...95 ~= type
-            ? receiveControl(datagram, now: now, into: &outbox) : receiveMedia(datagram, now: now)
+        let arrival =
+            64...95 ~= type ? receiveControl(datagram, now: now, into: &outbox) : receiveMedia(datagram, now: now)
+        if let connection {
+            if case .dropped = arrival { return arrival }
+            connection.heard(now: now)
+        }
+        return arrival
+    }
+
+    /// RFC 7983: 0 to 3 are STUN, 20 to 63 DTLS.
+    private mutating func receiveConnection(
+        _ datagram: UnsafeMutableRawBufferPointer, from source: ICEPath?, now: MediaTime,
+        into outbox: inout ClientOutbox
+    ) -> Arrival {
+        guard let connection, let source else { return drop(.notMedia) }
+        let bytes = UnsafeRawBufferPointer(datagram)
+        switch datagram[0] {
+        case 0...3: guard connection.receiveCheck(bytes, over: source, now: now) else { return drop(.unknownCheck) }
+        case 20...63:
+            guard connection.receiveHandshake(bytes, over: source, now: now) else { return drop(.unverifiedSource) }
+        default: return drop(.notMedia)
+        }
+        settleConnection(into: &outbox)
+        return .connection
     }
 
     private mutating func receiveMedia(_ datagram: UnsafeMutableRawBufferPointer, now: MediaTime) -> Arrival {
@@ -159,9 +410,7 @@ package struct ClientTransport: ~Copyable {
         guard case .header = RTPHeader.parse(RawSpan(_unsafeBytes: UnsafeRawBufferPointer(datagram)), into: &header)
         else { return drop(.malformedHeader) }
         // Before opening: a packet of a stranger's stream takes no place in the opener's table.
-        guard let stream = inbound.firstIndex(where: { $0.settings.ssrc == header.ssrc }) else {
-            return drop(.unknownSSRC)
-        }
+        guard let found = inboundPlaces[header.ssrc] else { return drop(.unknownSSRC) }
         let length: Int
         switch opener.openRTP(
             datagram, ssrc: header.ssrc, sequenceNumber: header.sequenceNumber, headerLength: header.headerLength)
@@ -175,10 +424,22 @@ package struct ClientTransport: ~Copyable {
         }
         statistics.packetsReceived &+= 1
         statistics.bytesReceived &+= UInt64(datagram.count)
-        let payload = header.headerLength..<max(header.headerLength, length &- padding)
+        var payload = header.headerLength..<max(header.headerLength, length &- padding)
+        let stream = found / 2
+        let isRepair = found & 1 != 0
+        var number = header.sequenceNumber
+        if isRepair {
+            // RFC 4588, section 4: the original number stands before the payload. Without one it is a probe.
+            guard payload.count >= 2, header.payloadType == inbound[stream].settings.repair?.payloadType else {
+                return .control
+            }
+            number = UInt16(packetBytes[payload.lowerBound]) << 8 | UInt16(packetBytes[payload.lowerBound &+ 1])
+            payload = payload.lowerBound &+ 2..<payload.upperBound
+            statistics.repairsReceived &+= 1
+        }
         guard
             let sequence = inbound[stream].accept(
-                header.sequenceNumber, timestamp: header.timestamp, payload: payload.count, now: now)
+                number, timestamp: header.timestamp, payload: payload.count, isRepair: isRepair, now: now)
         else { return drop(.implausibleSequence) }
         let packet = ClientPacket(
             stream: stream, sequence: sequence, timestamp: header.timestamp, marker: header.marker,
@@ -209,8 +470,10 @@ package struct ClientTransport: ~Copyable {
 
     /// When `advance` has something to do, or `takeOrdered` something to give though nothing came.
     package var nextDeadline: MediaTime {
-        var deadline = nextReport
-        for stream in inbound { deadline = min(deadline, stream.deadline) }
+        var deadline = connection?.nextDeadline ?? .distantFuture
+        guard canSend else { return deadline }
+        deadline = min(deadline, nextReport)
+        for place in inbound.indices where inbound[place].isActive { deadline = min(deadline, inbound[place].deadline) }
         return deadline
     }
 }

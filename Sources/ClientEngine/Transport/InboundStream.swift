@@ -2,12 +2,29 @@ package import MediaWire
 
 /// What a client expects to receive: one line of its session.
 package struct InboundStreamSettings: Sendable {
+    /// The stream that repairs another (RFC 4588).
+    package struct Repair: Sendable, Hashable {
+        package var ssrc: UInt32
+        package var payloadType: UInt8
+
+        package init(ssrc: UInt32, payloadType: UInt8) {
+            self.ssrc = ssrc
+            self.payloadType = payloadType
+        }
+    }
+
     package var ssrc: UInt32
     package var codec: Codec
+    /// `nil`: what was lost comes again as it was.
+    package var repair: Repair?
+    /// Missing packets are asked for (RFC 4585, section 6.2.1). False: they are only waited for, which catches reordering.
+    package var asksForMissing = true
 
-    package init(ssrc: UInt32, codec: Codec) {
+    package init(ssrc: UInt32, codec: Codec, repair: Repair? = nil, asksForMissing: Bool = true) {
         self.ssrc = ssrc
         self.codec = codec
+        self.repair = repair
+        self.asksForMissing = asksForMissing
     }
 }
 
@@ -17,6 +34,8 @@ struct InboundStream {
     static var largestGap: Int64 { 3000 }
 
     let settings: InboundStreamSettings
+    /// False: removed; its place can be taken.
+    var isActive = true
     var statistics = ReceptionStatistics()
     var repair = RepairRequests()
     var orderer = PacketOrderer()
@@ -37,8 +56,14 @@ struct InboundStream {
     init(_ settings: InboundStreamSettings) { self.settings = settings }
 
     /// Takes note of a packet; `nil`: its number makes no sense.
-    mutating func accept(_ number: UInt16, timestamp: UInt32, payload: Int, now: MediaTime) -> Int64? {
+    ///
+    /// - Parameter isRepair: it came by the stream that repairs, at a time that says nothing of the path's jitter.
+    mutating func accept(
+        _ number: UInt16, timestamp: UInt32, payload: Int, isRepair: Bool = false, now: MediaTime
+    ) -> Int64? {
         guard hasStarted else {
+            // A stream does not begin with a packet that was sent before.
+            guard !isRepair else { return nil }
             hasStarted = true
             base = Int64(number)
             highest = base
@@ -51,7 +76,9 @@ struct InboundStream {
         }
         if sequence > highest {
             // What cannot be asked for is waited for by the orderer all the same.
-            if sequence > highest &+ 1 { _ = repair.add(highest &+ 1..<sequence, now: now) }
+            if sequence > highest &+ 1, settings.asksForMissing {
+                _ = repair.add(highest &+ 1..<sequence, now: now)
+            }
             highest = sequence
         } else {
             switch repair.arrived(sequence) {
@@ -60,14 +87,15 @@ struct InboundStream {
             case .notMissing: break
             }
         }
-        note(timestamp, payload, now)
+        note(timestamp, payload, isRepair: isRepair, now)
         return sequence
     }
 
-    private mutating func note(_ timestamp: UInt32, _ payload: Int, _ now: MediaTime) {
+    private mutating func note(_ timestamp: UInt32, _ payload: Int, isRepair: Bool = false, _ now: MediaTime) {
         received &+= 1
         statistics.packets &+= 1
         statistics.bytes &+= UInt64(max(payload, 0))
+        guard !isRepair else { return }
         let newTransit = (now - .zero).ticks(at: settings.codec.clockRate) &- Int64(timestamp)
         if hasTransit {
             let difference = Int64(Int32(truncatingIfNeeded: newTransit &- transit).magnitude)

@@ -35,6 +35,14 @@ package enum LoadOptions {
             help: "Subscribers in each room (1); each receives every publisher of its room.", group: "Who", kind: .media
         ),
         LoadOption(
+            name: "via", value: "WAY",
+            help: "webrtc: users are clients of the room, by signalling, ICE and DTLS; plain: SRTP legs of WHIP and WHEP"
+                + " (webrtc).", group: "Who", kind: .media),
+        LoadOption(
+            name: "joins", value: "N",
+            help: "Instead of a load: N users come, see the first picture and leave, one after the other; how long each"
+                + " step takes.", group: "Who", kind: .media),
+        LoadOption(
             name: "room-prefix", value: "NAME", help: "Rooms are called NAME-1, NAME-2 ... (load).", group: "Who"),
         LoadOption(
             name: "ramp", value: "N", help: "At most N joins a second (as fast as the node answers).", group: "Who",
@@ -52,7 +60,7 @@ package enum LoadOptions {
 
         LoadOption(name: "codec", value: "NAME", help: "vp8 or vp9 (vp8).", group: "Media", kind: .media),
         LoadOption(
-            name: "profile", value: "NAME", help: "gcm128, gcm256 or cm: how SRTP is sealed (gcm128).", group: "Media",
+            name: "profile", value: "NAME", help: "gcm128, gcm256 or cm: how SRTP is sealed (gcm128; by WebRTC what the node likes best).", group: "Media",
             kind: .media),
         LoadOption(name: "fps", value: "N", help: "Pictures a second, 1 to 60 (25).", group: "Media", kind: .media),
         LoadOption(
@@ -135,6 +143,7 @@ package enum LoadOptions {
             "",
             "Exit code: 0 when all was right; 1 when anything was wrong, with a line for each kind of fault; 2 for bad usage.",
             "", "  parlor-load --rooms 2 --publishers 2 --subscribers 10",
+            "  parlor-load --publishers 2 --joins 50",
             "  parlor-load --audio-only --packets-per-second 20000 --late-after 70000",
             "  parlor-load --signalling --users 2000 --rooms 200 --churn 60s",
         ]

@@ -27,7 +27,15 @@ extension LoadReport {
             media.add(mediaRow(room))
             joins.add(joinRow(room))
         }
-        return media.text + "\n" + joins.text
+        guard let joinPhases else { return media.text + "\n" + joins.text }
+        var phases = LoadTable("step of a join", "joins", "p50 ms", "p95 ms", "longest ms")
+        for phase in joinPhases {
+            phases.add([
+                phase.name, "\(phase.count)", Self.milliseconds(phase.p50Milliseconds),
+                Self.milliseconds(phase.p95Milliseconds), Self.fixed(phase.longestMilliseconds, 1),
+            ])
+        }
+        return phases.text
     }
 
     private func mediaRow(_ room: Room) -> [String] {

@@ -93,9 +93,12 @@ package struct LoadReport: Codable, Sendable, Equatable {
     package var tester: Tester
     /// What to know when reading the figures.
     package var remarks: [String]
+    /// Of joins one by one.
+    package var joinPhases: [JoinPhase]?
 
     package init(
-        passed: Bool, seconds: Double, total: Room, rooms: [Room], faults: [Fault], tester: Tester, remarks: [String]
+        passed: Bool, seconds: Double, total: Room, rooms: [Room], faults: [Fault], tester: Tester, remarks: [String],
+        joinPhases: [JoinPhase]? = nil
     ) {
         self.passed = passed
         self.seconds = seconds
@@ -104,5 +107,6 @@ package struct LoadReport: Codable, Sendable, Equatable {
         self.faults = faults
         self.tester = tester
         self.remarks = remarks
+        self.joinPhases = joinPhases
     }
 }

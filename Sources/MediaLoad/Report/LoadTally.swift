@@ -53,6 +53,8 @@ package struct LoadTally: Sendable {
     package var tester = LoadReport.Tester()
     /// What went wrong beside the media.
     package var otherFaults = FaultCounts()
+    /// Of joins one by one.
+    package var joinPhases: JoinPhases?
 
     package init(_ scenario: LoadScenario) { self.scenario = scenario }
 
@@ -81,7 +83,7 @@ package struct LoadTally: Sendable {
             faults: faults.all.map {
                 LoadReport.Fault(kind: $0.kind, count: $0.entry.count, example: $0.entry.example)
             },
-            tester: tester, remarks: remarks)
+            tester: tester, remarks: remarks, joinPhases: joinPhases?.report)
     }
 
     private func room(_ range: ClosedRange<Int>, name: String) -> LoadReport.Room {

@@ -1,5 +1,6 @@
 package import ClientEngine
 package import MediaWire
+import RTCClient
 
 /// What a publisher has done so far, as copied from its thread.
 package struct PublisherFigures: Sendable {
@@ -14,6 +15,15 @@ package struct PublisherFigures: Sendable {
         self.statistics = statistics
         self.skipped = skipped
         sendFailures = 0
+    }
+
+    init(room: Int, _ view: ClientView<MediaSession>) {
+        self.room = room
+        statistics = view.statistics
+        let tracks = view.session.feeds.compactMap { $0 as? SyntheticTrack }
+        skipped = tracks.reduce(0) { $0 + $1.skipped }
+        failure = tracks.lazy.compactMap(\.failure).first
+        sendFailures = view.sendFailures
     }
 
     package init(room: Int, _ view: ClientView<SyntheticPublisher>) {
@@ -45,6 +55,20 @@ package struct SubscriberFigures: Sendable {
             self.kind = kind
             self.publisher = publisher
         }
+
+        init(_ check: LineCheck, _ reception: ReceptionStatistics) {
+            self.init(kind: check.kind, publisher: check.publisher)
+            frames = check.frames.frames
+            wrong = check.frames.wrong
+            framesChecked = check.framesChecked
+            toneWindows = check.tone.windows
+            toneWrong = check.tone.wrong
+            latency = check.frames.latency
+            firstFrame = check.firstFrame
+            lastPacket = check.lastPacket
+            faults = check.faults
+            self.reception = reception
+        }
     }
 
     package var room: Int
@@ -62,19 +86,21 @@ package struct SubscriberFigures: Sendable {
         joinStarted = view.session.joinStarted
         socketDrops = view.socketDrops
         sendFailures = view.sendFailures
-        lines = zip(view.session.lines, view.reception).map { check, reception in
-            var line = Line(kind: check.kind, publisher: check.publisher)
-            line.frames = check.frames.frames
-            line.wrong = check.frames.wrong
-            line.framesChecked = check.framesChecked
-            line.toneWindows = check.tone.windows
-            line.toneWrong = check.tone.wrong
-            line.latency = check.frames.latency
-            line.firstFrame = check.firstFrame
-            line.lastPacket = check.lastPacket
-            line.faults = check.faults
-            line.reception = reception
-            return line
+        lines = zip(view.session.lines, view.reception).map { Line($0, $1) }
+    }
+
+    /// - Parameter lines: what the user expects, in the order of publishers and kinds.
+    init(room: Int, name: String, joinStarted: MediaTime, lines: [LineCheck], _ view: ClientView<MediaSession>) {
+        self.room = room
+        self.name = name
+        statistics = view.statistics
+        self.joinStarted = joinStarted
+        socketDrops = view.socketDrops
+        sendFailures = view.sendFailures
+        let sinks = view.session.sinks
+        self.lines = lines.map { line in
+            let place = sinks.firstIndex { $0 === line }
+            return Line(line, place.map { view.reception[$0] } ?? ReceptionStatistics())
         }
     }
 

@@ -54,8 +54,9 @@ struct LegJoin: Sendable {
         _ purpose: PlainOfferBuilder.Purpose, _ kinds: [MediaKind], port: UInt16, user: String,
         _ random: inout SystemRandomNumberGenerator
     ) throws(LoadFailure) -> PlainOfferBuilder {
-        guard let key = SRTPMasterKey.random(profile: scenario.profile, using: &random) else {
-            throw LoadFailure("no key for \(scenario.profile.name)")
+        let profile = scenario.profile ?? .aeadAES128GCM
+        guard let key = SRTPMasterKey.random(profile: profile, using: &random) else {
+            throw LoadFailure("no key for \(profile.name)")
         }
         var lines: [PlainOfferBuilder.Line] = []
         for (index, kind) in kinds.enumerated() {

@@ -9,22 +9,12 @@ package actor LoadRun {
     private let stop: StopFlag
     private let output: LoadOutput
     private var tally: LoadTally
-    private var legs: [Leg] = []
     private var sources: [[FrameSource]] = []
-    private var publishing: ClientEngine<SyntheticPublisher>?
-    private var receiving: [ClientEngine<SyntheticSubscriber>] = []
     private var nextJoin: Int64 = 0
     private var lastPackets: UInt64 = 0
 
-    /// A leg that is in, to be ended.
-    private struct Leg: Sendable {
-        var location: String
-        var token: String
-        var user: String
-    }
-
     /// Requests to the node at once: enough to keep it busy.
-    private static let concurrentRequests = 16
+    static let concurrentRequests = 16
     /// What is under way when publishers stop, with repair, comes within this.
     private static let settling = Duration.milliseconds(600)
 
@@ -36,24 +26,34 @@ package actor LoadRun {
     }
 
     package func run() async throws -> LoadReport {
-        let node = try NodeAccess(url: scenario.url)
-        do {
-            publishing = try ClientEngine(name: "load-send")
-            for index in 0..<(scenario.threads ?? Self.defaultThreads) {
-                receiving.append(try ClientEngine(name: "load-recv-\(index)"))
+        let threads = scenario.threads ?? Self.defaultThreads
+        switch scenario.way {
+        case .plain:
+            let path = try PlainPath(scenario, threads: threads)
+            return try await run(path) { await self.measure(path) }
+        case .webRTC:
+            let path = try ClientPath(scenario, threads: threads)
+            return try await run(path) {
+                if let joins = self.scenario.joins {
+                    await self.joinOneByOne(joins, path)
+                } else {
+                    await self.measure(path)
+                }
             }
-            try makeSources()
-        } catch { throw LoadFailure("\(error)") }
-        defer {
-            publishing?.stop()
-            for engine in receiving { engine.stop() }
         }
-        let join = LegJoin(scenario: scenario, node: node)
-        await joinAll(publishers: true, join)
-        if scenario.lateAfter > 0 { await waitForPackets() }
-        await joinAll(publishers: false, join)
-        await measure()
-        await finish(node)
+    }
+
+    private func run(_ path: any LoadPath, _ body: () async -> Void) async throws -> LoadReport {
+        do { try makeSources() } catch {
+            await path.end()
+            throw LoadFailure("\(error)")
+        }
+        await joinAll(publishers: true, path)
+        if scenario.lateAfter > 0 { await waitForPackets(path) }
+        await joinAll(publishers: false, path)
+        await body()
+        await finish(path)
+        await path.end()
         return tally.report
     }
 
@@ -95,7 +95,7 @@ package actor LoadRun {
 
     // MARK: Joining
 
-    private func joinAll(publishers: Bool, _ join: LegJoin) async {
+    private func joinAll(publishers: Bool, _ path: any LoadPath) async {
         let count = publishers ? scenario.publishers : scenario.subscribers
         // Room after room, so that early rooms are complete early.
         let all = (0..<scenario.rooms).flatMap { room in (0..<count).map { (room: room, index: $0) } }
@@ -105,7 +105,7 @@ package actor LoadRun {
                 if started >= Self.concurrentRequests { await group.next() }
                 await waitForRamp()
                 if stop.isRequested { break }
-                group.addTask { await self.join(publisher: publishers, room: leg.room, index: leg.index, join) }
+                group.addTask { await self.join(publisher: publishers, room: leg.room, index: leg.index, path) }
                 if started % 100 == 99 {
                     output.note("\(started + 1) of \(all.count) \(publishers ? "publishers" : "subscribers") joined")
                 }
@@ -122,52 +122,86 @@ package actor LoadRun {
         if due > now { try? await Task.sleep(for: .nanoseconds(due - now)) }
     }
 
-    private func join(publisher: Bool, room: Int, index: Int, _ join: LegJoin) async {
+    private func join(publisher: Bool, room: Int, index: Int, _ path: any LoadPath) async {
         let user = publisher ? scenario.publisherName(index) : scenario.subscriberName(index)
         var record = LoadTally.Join(room: room, isPublisher: publisher, index: index, user: user)
+        // The place among all joins is the user's name.
         let place = tally.joins.count
         tally.joins.append(record)
         do {
-            let signer = LoadToken(app: scenario.app, key: scenario.key, secret: scenario.secret)
-            let expiry = LoadClock.unixTime + Int64(scenario.isLive ? 30 * 86_400 : scenario.duration + 3600)
-            guard let token = signer.text(room: scenario.roomName(room), user: user, expiresAt: expiry) else {
-                throw LoadFailure("the token cannot be signed")
-            }
-            let started = LoadClock.monotonic
-            let joined: LegJoin.Joined
+            let user = try self.user(place: place, room: room, index: index, name: user)
             if publisher {
-                joined = try await join.publish(user: user, token: token)
+                let source = sources[Int(scenario.source(room: room, publisher: index))]
+                tally.tester.receiveBuffer = max(
+                    tally.tester.receiveBuffer, try await path.publish(user, sources: source))
             } else {
-                let users = (0..<scenario.publishers).map { scenario.publisherName($0) }
-                joined = try await join.subscribe(to: users, user: user, token: token)
+                let lines = try lines(
+                    room: room, decodes: Self.decodes(room * scenario.subscribers + index, scenario))
+                let names = (0..<scenario.publishers).map { scenario.publisherName($0) }
+                tally.tester.receiveBuffer = max(
+                    tally.tester.receiveBuffer, try await path.subscribe(user, lines: lines, publishers: names))
             }
-            record.milliseconds = Double(LoadClock.monotonic - started) / 1e6
-            legs.append(Leg(location: joined.location, token: token, user: user))
-            tally.tester.receiveBuffer = joined.socket.receiveBuffer
-            guard try await add(joined, publisher, room, index, place, started) else {
-                throw LoadFailure("the tester cannot run the client")
-            }
+            record.milliseconds = (ClientClock.monotonic - user.started).seconds * 1000
         } catch { record.failure = "\(error)" }
         tally.joins[place] = record
     }
 
-    /// `place`, among all joins, is the client's name.
-    private func add(
-        _ joined: LegJoin.Joined, _ isPublisher: Bool, _ room: Int, _ index: Int, _ place: Int, _ started: Int64
-    ) async throws(CodecError) -> Bool {
-        let name = ClientName(UInt64(place))
-        if isPublisher {
-            guard let publishing else { return false }
-            let source = sources[Int(scenario.source(room: room, publisher: index))]
-            let session = SyntheticPublisher(sources: source, now: MediaTime(nanoseconds: LoadClock.monotonic))
-            return await publishing.add(joined.socket, joined.configuration, name: name, session: session)
+    private func user(place: Int, room: Int, index: Int, name: String) throws(LoadFailure) -> LoadUser {
+        let signer = LoadToken(app: scenario.app, key: scenario.key, secret: scenario.secret)
+        let expiry = LoadClock.unixTime + Int64(scenario.isLive ? 30 * 86_400 : scenario.duration + 3600)
+        guard let token = signer.text(room: scenario.roomName(room), user: name, expiresAt: expiry) else {
+            throw LoadFailure("the token cannot be signed")
         }
-        let number = room * scenario.subscribers + index
-        let session = SyntheticSubscriber(
-            lines: try lines(room: room, decodes: Self.decodes(number, scenario)),
-            joinStarted: MediaTime(nanoseconds: started))
-        let engine = receiving[number % receiving.count]
-        return await engine.add(joined.socket, joined.configuration, name: name, session: session)
+        return LoadUser(
+            place: place, room: room, index: index, name: name, token: token, started: ClientClock.monotonic)
+    }
+
+    // MARK: Joins one by one
+
+    /// How long a join may take to its first decoded picture.
+    private static let joinLimit = Duration.seconds(10)
+
+    /// So many users come, see the first picture, and leave, one after the other: how long the steps take.
+    private func joinOneByOne(_ count: Int, _ path: ClientPath) async {
+        var phases = JoinPhases()
+        // The publishers are new: their first key frames are of no typical size or time.
+        await sleep(.milliseconds(500))
+        for number in 0..<count where !stop.isRequested {
+            let room = number % scenario.rooms
+            var record = LoadTally.Join(
+                room: room, isPublisher: false, index: number, user: scenario.subscriberName(number))
+            let place = tally.joins.count
+            tally.joins.append(record)
+            do {
+                let user = try user(place: place, room: room, index: number, name: record.user)
+                let lines = try lines(room: room, decodes: true)
+                let names = (0..<scenario.publishers).map { scenario.publisherName($0) }
+                _ = try await path.subscribe(user, lines: lines, publishers: names)
+                record.milliseconds = (ClientClock.monotonic - user.started).seconds * 1000
+                guard let figures = await firstPicture(user, path), let timeline = await path.timeline(user) else {
+                    throw LoadFailure("no picture within \(Self.joinLimit)")
+                }
+                phases.add(timeline, firstFrame: figures - user.started)
+                await path.leave(user)
+            } catch { record.failure = "\(error)" }
+            tally.joins[place] = record
+            output.progress("\(number + 1) of \(count) joins")
+        }
+        await collect(path)
+        tally.start = tally.mark
+        tally.joinPhases = phases
+    }
+
+    /// When the first frame was decoded that a user waits for.
+    private func firstPicture(_ user: LoadUser, _ path: ClientPath) async -> MediaTime? {
+        let end = ContinuousClock.now + Self.joinLimit
+        while ContinuousClock.now < end {
+            let figures = await path.subscribers(tally.joins).first { $0.joinStarted == user.started }
+            let frames = figures?.lines.filter { $0.kind == .video || scenario.isAudioOnly }.compactMap(\.firstFrame)
+            if let first = frames?.min() { return first }
+            await sleep(.milliseconds(2))
+        }
+        return nil
     }
 
     /// Those that decode are spread over the rooms.
@@ -177,7 +211,7 @@ package actor LoadRun {
         return (number + 1) * decoding / all > number * decoding / all
     }
 
-    private nonisolated func lines(room: Int, decodes: Bool) throws(CodecError) -> sending [LineCheck] {
+    private nonisolated func lines(room: Int, decodes: Bool) throws(CodecError) -> [LineCheck] {
         var lines: [LineCheck] = []
         for publisher in 0..<scenario.publishers {
             let source = scenario.source(room: room, publisher: publisher)
@@ -198,11 +232,11 @@ package actor LoadRun {
 
     // MARK: While it runs
 
-    private func waitForPackets() async {
+    private func waitForPackets(_ path: any LoadPath) async {
         output.note("subscribers wait until each publisher has sent \(scenario.lateAfter) packets")
         let wanted = UInt64(scenario.lateAfter)
         while !stop.isRequested {
-            await collect()
+            await collect(path)
             let slowest = tally.publishers.map(\.statistics.packetsSent).min() ?? wanted
             if slowest >= wanted { return }
             output.progress("\(slowest) of \(wanted) packets sent") { tally.report }
@@ -210,20 +244,20 @@ package actor LoadRun {
         }
     }
 
-    private func measure() async {
-        await collect()
+    private func measure(_ path: any LoadPath) async {
+        await collect(path)
         tally.start = tally.mark
         lastPackets = tally.start.packetsReceived.reduce(0, &+)
-        let loadBefore = await loads()
+        let loadBefore = await path.loads()
         let begun = LoadClock.monotonic
         var second: Int64 = 0
         while !stop.isRequested, scenario.isLive || second < Int64(scenario.duration) {
             second += 1
             await sleep(until: begun + second * 1_000_000_000)
-            await collect()
+            await collect(path)
             output.progress(progressLine(second: second)) { tally.report }
         }
-        noteLoad(since: loadBefore, await loads())
+        noteLoad(since: loadBefore, await path.loads())
     }
 
     private func progressLine(second: Int64) -> String {
@@ -239,77 +273,36 @@ package actor LoadRun {
             + (total.testerDrops > 0 ? "  OWN DROPS \(total.testerDrops)" : "")
     }
 
-    private func noteLoad(since before: [ClientEngineLoad], _ after: [ClientEngineLoad]) {
-        let shares = zip(before, after).map { before, after in
+    private func noteLoad(
+        since before: (loads: [ClientEngineLoad], sending: Int), _ after: (loads: [ClientEngineLoad], sending: Int)
+    ) {
+        let shares = zip(before.loads, after.loads).map { before, after in
             let wall = after.wallSeconds - before.wallSeconds
             return wall > 0 ? (after.cpuSeconds - before.cpuSeconds) / wall * 100 : 0
         }
-        tally.tester.sendingThreadPercent = shares.first ?? 0
-        tally.tester.receivingThreadsPercent = Array(shares.dropFirst())
-        tally.tester.latestMilliseconds = (after.map(\.latest).max() ?? .zero).seconds * 1000
-        tally.tester.sealing = after.first?.backend ?? ""
-    }
-
-    /// The sending thread first.
-    private func loads() async -> [ClientEngineLoad] {
-        var loads: [ClientEngineLoad] = []
-        if let publishing { loads.append(await publishing.load()) }
-        for engine in receiving { loads.append(await engine.load()) }
-        return loads
+        tally.tester.sendingThreadPercent = shares.prefix(after.sending).max() ?? 0
+        tally.tester.receivingThreadsPercent = Array(shares.dropFirst(after.sending))
+        tally.tester.latestMilliseconds = (after.loads.map(\.latest).max() ?? .zero).seconds * 1000
+        tally.tester.sealing = after.loads.first?.backend ?? ""
     }
 
     /// Copies all figures.
-    private func collect() async {
+    private func collect(_ path: any LoadPath) async {
         let joins = tally.joins
-        var publishers: [PublisherFigures] = []
-        if let publishing {
-            publishers = await publishing.inspect { view in
-                PublisherFigures(room: joins[Int(view.name.number)].room, view)
-            }
-        }
-        var subscribers: [SubscriberFigures] = []
-        for engine in receiving {
-            subscribers += await engine.inspect { view in
-                let join = joins[Int(view.name.number)]
-                return SubscriberFigures(room: join.room, name: join.user, view)
-            }
-        }
-        tally.publishers = publishers
-        tally.subscribers = subscribers
-        tally.end = MediaTime(nanoseconds: LoadClock.monotonic)
+        tally.publishers = await path.publishers(joins)
+        tally.subscribers = await path.subscribers(joins)
+        tally.end = ClientClock.monotonic
     }
 
     // MARK: The end
 
-    private func finish(_ node: NodeAccess) async {
-        if let publishing {
-            _ = await publishing.inspect { view -> Bool? in
-                view.session.stop()
-                return nil
-            }
-        }
-        let stopped = MediaTime(nanoseconds: LoadClock.monotonic)
+    private func finish(_ path: any LoadPath) async {
+        await path.stopPublishers()
+        let stopped = ClientClock.monotonic
         try? await Task.sleep(for: Self.settling)
-        await collect()
+        await collect(path)
         tally.end = stopped
-        await leaveAll(node)
-    }
-
-    private func leaveAll(_ node: NodeAccess) async {
-        let legs = legs
-        var failures = FaultCounts()
-        await withTaskGroup(of: (String, String)?.self) { group in
-            for (started, leg) in legs.enumerated() {
-                if started >= Self.concurrentRequests, let failure = await group.next() ?? nil {
-                    failures.add(.leaveFailed, "\(failure.0): \(failure.1)")
-                }
-                group.addTask {
-                    await node.leave(leg.location, token: leg.token).map { (leg.user, $0) }
-                }
-            }
-            for await case .some(let failure) in group { failures.add(.leaveFailed, "\(failure.0): \(failure.1)") }
-        }
-        tally.otherFaults.add(failures)
+        tally.otherFaults.add(await path.leaveAll())
     }
 
     private func sleep(_ duration: Duration) async { try? await Task.sleep(for: duration) }

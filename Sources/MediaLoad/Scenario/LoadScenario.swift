@@ -20,7 +20,12 @@ package struct LoadScenario: Sendable, Equatable {
     /// Packets that each publisher has sent before subscribers join.
     package var lateAfter = 0
     package var codec = VPXCodec.vp8
-    package var profile = SRTPProfile.aeadAES128GCM
+    /// `nil`: GCM-128 for plain legs; what the node likes best by WebRTC.
+    package var profile: SRTPProfile?
+    /// How users get to the node.
+    package var way = Way.webRTC
+    /// Instead of the load: so many users who come, see the first picture, and leave, one after the other.
+    package var joins: Int?
     package var framesPerSecond = 25
     package var width = 320
     package var height = 240
@@ -39,6 +44,13 @@ package struct LoadScenario: Sendable, Equatable {
     package var threads: Int?
 
     package init() {}
+
+    package enum Way: Sendable, Equatable {
+        /// As clients of the room: signalling, ICE, DTLS.
+        case webRTC
+        /// By plain SRTP legs of WHIP and WHEP.
+        case plain
+    }
 
     package var publisherCount: Int { rooms * publishers }
     package var subscriberCount: Int { rooms * subscribers }
@@ -83,6 +95,15 @@ package struct LoadScenario: Sendable, Equatable {
             try read.choice(
                 "profile", [("gcm128", .aeadAES128GCM), ("gcm256", .aeadAES256GCM), ("cm", .aesCM128HmacSHA1_80)])
             ?? profile
+        way = try read.choice("via", [("webrtc", .webRTC), ("plain", .plain)]) ?? way
+        joins = try read.number("joins", 1...100_000)
+        if joins != nil {
+            guard way == .webRTC else { throw LoadUsageError("--joins goes with --via webrtc") }
+            for name in ["subscribers", "duration", "live", "late-after"] where options[name] != nil {
+                throw LoadUsageError("--joins says who subscribes, and how long; leave --\(name) out")
+            }
+            subscribers = 0
+        }
         framesPerSecond = try read.number("fps", 1...60) ?? framesPerSecond
         bitrate = try read.number("bitrate", 30...100_000) ?? bitrate
         if let size = options["size"] { (width, height) = try Self.size(size) }

@@ -3,7 +3,7 @@ package import MediaCodecs
 package import MediaWire
 
 /// What a subscriber does with one received stream, and what it found. On the engine's thread only.
-package final class LineCheck {
+package final class LineCheck: @unchecked Sendable {
     package enum Method: Sendable {
         /// Depacketize, decode, read the picture's mark.
         case picture(VPXCodec)

@@ -2,30 +2,74 @@ package import ClientEngine
 import MediaCodecs
 package import MediaWire
 
-/// A publisher that sends what its sources make, in real time, and answers key frame requests.
-package struct SyntheticPublisher: ClientSession {
-    private struct Line {
-        var source: FrameSource
-        /// The next frame to send; `nil`: starts with the next one that is made.
-        var next: Int64?
-        /// Nothing is sent before a key frame.
-        var awaitsKeyFrame = true
-    }
-
-    private var lines: [Line]
-    private var isSending = true
-    private var wakeUp: MediaTime
-    /// Since the first packet.
-    package private(set) var firstSent: MediaTime?
+/// One stream of a publisher: sends what its source makes, in real time, from a key frame on.
+struct PublisherLine {
+    let source: FrameSource
+    /// The next frame to send; `nil`: starts with the next one that is made.
+    private var next: Int64?
+    /// Nothing is sent before a key frame.
+    private var awaitsKeyFrame = true
 
     /// Probes of several intervals leave together: a thread cannot wake up for each.
     static let shortestNap = MediaDuration.milliseconds(1)
     /// Packets in one turn: what the engine keeps room for, and a little less.
     static let turn = 400
 
+    init(source: FrameSource) { self.source = source }
+
+    /// Sends what is due on sent stream `stream`.
+    ///
+    /// - Parameter budget: packets of this turn that are left.
+    /// - Returns: when there is more.
+    mutating func advance(
+        stream: Int, budget: inout Int, _ transport: inout ClientTransport, _ scene: inout ClientScene
+    ) -> MediaTime {
+        var place: Int64
+        if let next {
+            place = next
+        } else {
+            place = source.produced
+            source.requestKeyFrame()
+        }
+        source.produce(until: scene.now) { scene.wallTime }
+        while place < source.produced, budget > 0 {
+            if let frame = source.frame(place) {
+                budget -= send(frame, stream, &transport, &scene)
+            } else {
+                // It was made too long ago: this publisher starts again.
+                awaitsKeyFrame = true
+                source.requestKeyFrame()
+            }
+            place += 1
+        }
+        next = place
+        let due = place < source.produced ? scene.now : source.due(place)
+        return max(due, scene.now + Self.shortestNap)
+    }
+
+    private mutating func send(
+        _ frame: EncodedFrame, _ stream: Int, _ transport: inout ClientTransport, _ scene: inout ClientScene
+    ) -> Int {
+        guard frame.isKeyFrame || !awaitsKeyFrame else { return 0 }
+        awaitsKeyFrame = false
+        for payload in frame.payloads {
+            transport.send(
+                payload.bytes, stream: stream, timestamp: frame.timestamp, marker: payload.marker, now: scene.now,
+                into: &scene.outbox)
+        }
+        return frame.payloads.count
+    }
+}
+
+/// A publisher that sends what its sources make, in real time, and answers key frame requests.
+package struct SyntheticPublisher: ClientSession {
+    private var lines: [PublisherLine]
+    private var isSending = true
+    private var wakeUp: MediaTime
+
     /// - Parameter sources: one for each sent stream of the transport, in their order.
     package init(sources: [FrameSource], now: MediaTime) {
-        lines = sources.map { Line(source: $0) }
+        lines = sources.map { PublisherLine(source: $0) }
         wakeUp = now
     }
 
@@ -51,43 +95,10 @@ package struct SyntheticPublisher: ClientSession {
 
     package mutating func advance(_ transport: inout ClientTransport, _ scene: inout ClientScene) {
         guard isSending else { return }
-        var packets = 0
+        var budget = PublisherLine.turn
         wakeUp = .distantFuture
         for index in lines.indices {
-            let source = lines[index].source
-            if lines[index].next == nil {
-                lines[index].next = source.produced
-                source.requestKeyFrame()
-            }
-            source.produce(until: scene.now) { scene.wallTime }
-            var next = lines[index].next ?? 0
-            while next < source.produced, packets < Self.turn {
-                if let frame = source.frame(next) {
-                    packets += send(frame, index, &transport, &scene)
-                } else {
-                    // It was made too long ago: this publisher starts again.
-                    lines[index].awaitsKeyFrame = true
-                    source.requestKeyFrame()
-                }
-                next += 1
-            }
-            lines[index].next = next
-            let due = next < source.produced ? scene.now : source.due(next)
-            wakeUp = min(wakeUp, max(due, scene.now + Self.shortestNap))
+            wakeUp = min(wakeUp, lines[index].advance(stream: index, budget: &budget, &transport, &scene))
         }
-    }
-
-    private mutating func send(
-        _ frame: EncodedFrame, _ index: Int, _ transport: inout ClientTransport, _ scene: inout ClientScene
-    ) -> Int {
-        guard frame.isKeyFrame || !lines[index].awaitsKeyFrame else { return 0 }
-        lines[index].awaitsKeyFrame = false
-        for payload in frame.payloads {
-            transport.send(
-                payload.bytes, stream: index, timestamp: frame.timestamp, marker: payload.marker, now: scene.now,
-                into: &scene.outbox)
-        }
-        if firstSent == nil { firstSent = scene.now }
-        return frame.payloads.count
     }
 }

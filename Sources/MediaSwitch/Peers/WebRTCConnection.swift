@@ -32,6 +32,8 @@ struct WebRTCConnection: ~Copyable {
         case moved(forgotten: WebRTCPath?)
         /// One more way is known.
         case added(forgotten: WebRTCPath?)
+
+        var isMove: Bool { if case .moved = self { true } else { false } }
     }
 
     let transport: Int
@@ -48,6 +50,7 @@ struct WebRTCConnection: ~Copyable {
     /// The place of the path in use; -1: there is none.
     private(set) var selected = -1
     private var isNominated = false
+    private var transactions = CheckHistory()
 
     // DTLS
     var association: DTLSAssociation
@@ -105,6 +108,13 @@ struct WebRTCConnection: ~Copyable {
         // The next check with them says where the peer is now.
         isNominated = false
         return (number, forgotten == number ? nil : forgotten)
+    }
+
+    /// Whether an authentic check was read on its way and sent again from elsewhere: by a way that no check has come, but one of this
+    /// transaction by another. STUN itself knows no replays. What is not one is remembered.
+    mutating func isReplay(_ transaction: STUNTransactionID, by path: WebRTCPath) -> Bool {
+        let isKnown = paths.contains { $0.path.isSame(as: path) }
+        return !transactions.insert(transaction) && !isKnown
     }
 
     /// An authentic check came this way.

@@ -37,20 +37,37 @@ package struct ClientOffer: Sendable {
     package struct Section: Sendable, Equatable {
         package var localID: String
         package var kind: RoomProtocol.TrackKind
-        package var ssrc: UInt32
-        /// Of the retransmissions; video only.
-        package var repairSSRC: UInt32?
+        /// One, or from the smallest picture to the largest.
+        package var encodings: [Encoding]
         package fileprivate(set) var isRemoved = false
 
         package init(localID: String, kind: RoomProtocol.TrackKind, ssrc: UInt32, repairSSRC: UInt32?) {
+            self.init(localID: localID, kind: kind, encodings: [Encoding(ssrc: ssrc, repairSSRC: repairSSRC)])
+        }
+
+        package init(localID: String, kind: RoomProtocol.TrackKind, encodings: [Encoding]) {
             self.localID = localID
             self.kind = kind
-            self.ssrc = ssrc
-            self.repairSSRC = repairSSRC
+            self.encodings = encodings
         }
     }
 
-    private let transport: Transport
+    /// One RTP stream of a track.
+    package struct Encoding: Sendable, Equatable {
+        package var ssrc: UInt32
+        /// Of the retransmissions; video only.
+        package var repairSSRC: UInt32?
+        /// Its RTP stream id (RFC 8851), when the track has several: then no SSRC stands in the offer.
+        package var rid: String?
+
+        package init(ssrc: UInt32, repairSSRC: UInt32?, rid: String? = nil) {
+            self.ssrc = ssrc
+            self.repairSSRC = repairSSRC
+            self.rid = rid
+        }
+    }
+
+    package let transport: Transport
     private let sessionID: UInt64
     private let cname: String
     private var version = 1
@@ -97,16 +114,31 @@ package struct ClientOffer: Sendable {
             mids.append(mid)
             var line = ClientOffer.section(section.kind, mid: mid, .sendonly, transport)
             line.attributes.append(SDPAttribute("msid", "\(cname) \(section.localID)"))
-            if let repair = section.repairSSRC {
-                line.attributes.append(SDPAttribute("ssrc-group", "FID \(section.ssrc) \(repair)"))
-            }
-            for ssrc in [section.ssrc, section.repairSSRC].compactMap({ $0 }) {
-                line.attributes.append(DeclaredSSRC(ssrc: ssrc, cname: cname).attribute)
-                line.attributes.append(SDPAttribute("ssrc", "\(ssrc) msid:\(cname) \(section.localID)"))
-            }
+            line.attributes += sources(section)
             media.append(line)
         }
         return ClientOffer.session(sessionID, version: version, mids: mids, media)
+    }
+
+    /// How the streams of a section are recognised.
+    private func sources(_ section: Section) -> [SDPAttribute] {
+        let rids = section.encodings.compactMap(\.rid)
+        // The largest first, as browsers write them.
+        if !rids.isEmpty {
+            return rids.reversed().map { SDPAttribute("rid", "\($0) send") }
+                + [SDPAttribute("simulcast", "send \(rids.reversed().joined(separator: ";"))")]
+        }
+        var attributes: [SDPAttribute] = []
+        for encoding in section.encodings {
+            if let repair = encoding.repairSSRC {
+                attributes.append(SDPAttribute("ssrc-group", "FID \(encoding.ssrc) \(repair)"))
+            }
+            for ssrc in [encoding.ssrc, encoding.repairSSRC].compactMap({ $0 }) {
+                attributes.append(DeclaredSSRC(ssrc: ssrc, cname: cname).attribute)
+                attributes.append(SDPAttribute("ssrc", "\(ssrc) msid:\(cname) \(section.localID)"))
+            }
+        }
+        return attributes
     }
 
     /// `capsdp`: two sections that send and receive, two that only receive; opus, VP8, VP9, H264.

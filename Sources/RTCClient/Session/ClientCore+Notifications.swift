@@ -22,11 +22,23 @@ extension ClientCore {
                 Task { await self.renewPublishing(life, after: notice.connectionID) }
             case .subscribeDisconnected(let notice):
                 Task { await self.renewSubscribing(life, after: notice.connectionID) }
+            case .publishRestart(let notice):
+                Task { await self.restartMedia(life, .publishing, notice.connectionID) }
+            case .subscribeRestart(let notice):
+                Task { await self.restartMedia(life, .subscribing, notice.connectionID) }
+            case .subscribeProfileChanged(let change):
+                _ = withSession(life) { session in
+                    guard let profile = TrackProfile(rawValue: change.profile),
+                        let track = session.room.remoteTrack(change.trackID)
+                    else { return }
+                    session.sentProfiles[change.trackID] = profile
+                    emit([.profileChanged(track, profile)])
+                }
             case .playerJoined, .playerLeft, .playerReconnecting, .playerReconnected, .tracksAdded, .tracksRemoved,
                 .tracksMuted:
                 _ = withSession(life) { session in
                     if case .tracksMuted(let body) = notification { takeMutes(body.tracks, &session) }
-                    emit(session.room.apply(notification))
+                    tell(session.room.apply(notification), &session)
                 }
                 if case .tracksAdded = notification { subscribeAutomatically(life) }
             default: break

@@ -1,4 +1,4 @@
-import MediaTransport
+import ClientEngine
 import MediaWire
 import RoomProtocol
 import Synchronization
@@ -44,10 +44,10 @@ extension ClientCore {
         guard publishing.connectionID != nil, !publishing.isUncertain, var offer = publishing.offer, !offer.isFull
         else { return try await replacePublishing(adding: tracks, isGone: false, life, connection) }
 
-        let described = describe(tracks, after: publishing.tracks, in: &offer)
+        let described = try describe(tracks, after: publishing.tracks, in: &offer, life)
         let answer: TracksAnswer<PublishedTrackResult>
         do throws(SignallingError) {
-            answer = try await connection.publishMore(sdp: offer.description.text, tracks: described)
+            answer = try await connection.publishMore(sdp: offer.description.text, tracks: described.map(\.wire))
         } catch {
             if case .refused(let refused) = error, refused.code == .publishConnectionGone {
                 return try await replacePublishing(adding: tracks, isGone: true, life, connection)
@@ -55,10 +55,12 @@ extension ClientCore {
             endUncertain(life, connection, error)
             throw RTCError(error)
         }
-        try settle(try await results(answer.tracks, of: tracks, connection), offer, connectionID: nil, life)
+        let results = try await results(answer.tracks, of: described, connection)
+        if let media = publishing.media { send(described, over: media) }
+        try settle(results, offer, nil, life)
     }
 
-    private static var hasLeft: RTCError { RTCError(.wrongState, "the client has left the room") }
+    static var hasLeft: RTCError { RTCError(.wrongState, "the client has left the room") }
 
     /// `pubpc` with what is published, and these. If these fail, the others are published anew without them, as far as
     /// the server has let them go.
@@ -89,41 +91,101 @@ extension ClientCore {
     ) async -> Opening {
         var random = SystemRandomNumberGenerator()
         var offer = ClientOffer(
-            transport: .random(fingerprint: certificate.fingerprint, using: &random), sessionID: random.next(),
+            transport: .random(fingerprint: identity.fingerprint, using: &random), sessionID: random.next(),
             cname: String(random.next(), radix: 36))
-        let described = describe(tracks, after: [], in: &offer)
+        let described: [Described]
+        do throws(RTCError) { described = try describe(tracks, after: [], in: &offer, life) } catch {
+            return .failed(error, isReplaced: false)
+        }
         let answer: PublishConnectionAnswer
         do throws(SignallingError) {
-            answer = try await connection.publish(sdp: offer.description.text, tracks: described)
+            answer = try await connection.publish(sdp: offer.description.text, tracks: described.map(\.wire))
         } catch {
             endUncertain(life, connection, error)
             return .failed(RTCError(error), isReplaced: false)
         }
         do throws(RTCError) {
-            let results = try await results(answer.tracks ?? [], of: tracks, connection)
-            guard let id = answer.connectionID else {
+            let results = try await results(answer.tracks ?? [], of: described, connection)
+            do throws(RTCError) {
+                guard let id = answer.connectionID else {
+                    throw RTCError(.fatal, "the answer to pubpc names no connection")
+                }
+                let media = try await openMedia(
+                    .publishing, id, try MediaEndpoint(answer, to: "pubpc"), fragment: offer.transport.iceUfrag, life)
+                send(described, over: media)
+                do throws(SignallingError) {
+                    try await connection.waitForConnected(id, within: mediaTimeout)
+                } catch {
+                    media.close()
+                    guard isAlive(life) else { throw ClientCore.hasLeft }
+                    throw RTCError(error)
+                }
+                try settle(results, offer, (id, media), life)
+            } catch {
                 await takeBack(results.map(\.1), connection)
-                throw RTCError(.fatal, "the answer to pubpc names no connection")
+                throw error
             }
-            try settle(results, offer, connectionID: id, life)
             return .succeeded
         } catch { return .failed(error, isReplaced: true) }
     }
 
+    /// A track as it stands in an offer, and what it is sent with.
+    struct Described: Sendable {
+        var track: LocalTrack
+        var wire: PublishedTrack
+        var streams: [OutboundStreamSettings]
+    }
+
     /// Puts the tracks into the offer.
+    ///
+    /// - Throws: 21005 when the room has named no codec for one of them.
     private func describe(
-        _ tracks: [LocalTrack], after present: [LocalTrack], in offer: inout ClientOffer
-    ) -> [PublishedTrack] {
+        _ tracks: [LocalTrack], after present: [LocalTrack], in offer: inout ClientOffer, _ life: Int
+    ) throws(RTCError) -> [Described] {
+        let numbers = withSession(life) { $0.numbers } ?? nil
         var kinds = Set(present.map(\.kind))
-        return tracks.map { track in
+        var described: [Described] = []
+        for track in tracks {
             let kind: RoomProtocol.TrackKind = track.kind == .audio ? .audio : .video
-            let mid = offer.add(
-                ClientOffer.Section(
-                    localID: track.localID, kind: kind, ssrc: UInt32.random(in: 1...UInt32.max),
-                    repairSSRC: kind == .video ? UInt32.random(in: 1...UInt32.max) : nil))
-            return PublishedTrack(
-                localID: track.localID, localMid: mid, master: kinds.insert(track.kind).inserted, kind: kind,
-                kbps: track.bitrate.map(Double.init), tag: track.tag.isEmpty ? nil : track.tag)
+            guard let numbers, numbers.line(kind) != nil else {
+                throw RTCError(.fatal, "the server has named no \(kind.rawValue) codec for this room")
+            }
+            let section = ClientOffer.Section(
+                localID: track.localID, kind: kind,
+                encodings: (0..<track.layerCount).map { layer in
+                    ClientOffer.Encoding(
+                        ssrc: UInt32.random(in: 1...UInt32.max),
+                        repairSSRC: kind == .video ? UInt32.random(in: 1...UInt32.max) : nil,
+                        rid: track.layerCount > 1 ? ClientCore.rid(layer, of: track.layerCount) : nil)
+                })
+            let mid = offer.add(section)
+            described.append(
+                Described(
+                    track: track,
+                    wire: PublishedTrack(
+                        localID: track.localID, localMid: mid, master: kinds.insert(track.kind).inserted, kind: kind,
+                        kbps: track.bitrate.map(Double.init), tag: track.tag.isEmpty ? nil : track.tag),
+                    streams: numbers.sending(section, mid: mid, firstSequence: UInt16.random(in: 0...0x7FFF))))
+        }
+        return described
+    }
+
+    /// As browsers that publish in layers call them.
+    private static func rid(_ layer: Int, of count: Int) -> String {
+        count == 2 ? ["lo", "hi"][layer] : ["lo", "mi", "hi"][layer]
+    }
+
+    /// Adds the tracks' streams to a connection; they carry what the tracks are given from now on.
+    private func send(_ described: [Described], over media: MediaConnection) {
+        for item in described {
+            for (layer, settings) in item.streams.enumerated() {
+                media.addSending(settings, feed: item.track.feed) { [weak track = item.track] in
+                    track?.keyFrameWanted(layer: layer)
+                }
+            }
+            guard let codec = item.streams.first?.codec else { continue }
+            item.track.begin(
+                TrackSender.Target(connection: media, ssrcs: item.streams.map(\.ssrc), codec: codec))
         }
     }
 
@@ -131,18 +193,18 @@ extension ClientCore {
     ///
     /// - Throws: when one was not taken; those that were are taken back then.
     private func results(
-        _ results: [PublishedTrackResult], of tracks: [LocalTrack], _ connection: SignallingConnection
+        _ results: [PublishedTrackResult], of described: [Described], _ connection: SignallingConnection
     ) async throws(RTCError) -> [(LocalTrack, String)] {
         let taken = Dictionary(
             results.compactMap { result in result.status ? result.trackID.map { (result.localID, $0) } : nil },
             uniquingKeysWith: { first, _ in first })
         var ids: [(LocalTrack, String)] = []
-        for track in tracks {
-            guard let id = taken[track.localID] else {
+        for item in described {
+            guard let id = taken[item.track.localID] else {
                 await takeBack(Array(taken.values), connection)
-                throw RTCError(.fatal, "the server has not taken the \(track.kind) track \"\(track.tag)\"")
+                throw RTCError(.fatal, "the server has not taken the \(item.track.kind) track \"\(item.track.tag)\"")
             }
-            ids.append((track, id))
+            ids.append((item.track, id))
         }
         return ids
     }
@@ -161,12 +223,15 @@ extension ClientCore {
     ///
     /// - Throws: 21002 if the client has left meanwhile; then nothing is published.
     private func settle(
-        _ results: [(LocalTrack, String)], _ offer: ClientOffer, connectionID: String?, _ life: Int
+        _ results: [(LocalTrack, String)], _ offer: ClientOffer, _ new: (id: String, media: MediaConnection)?,
+        _ life: Int
     ) throws(RTCError) {
         let isThere: Void? = withSession(life) { session in
             session.publishing.offer = offer
-            if let connectionID {
-                session.publishing.connectionID = connectionID
+            if let new {
+                session.publishing.connectionID = new.id
+                session.publishing.media?.close()
+                session.publishing.media = new.media
                 session.publishing.tracks = []
                 session.publishing.isUncertain = false
             }
@@ -177,7 +242,10 @@ extension ClientCore {
             }
             session.earlyMutes = [:]
         }
-        guard isThere != nil else { throw ClientCore.hasLeft }
+        guard isThere != nil else {
+            new?.media.close()
+            throw ClientCore.hasLeft
+        }
         sendMutes(of: results.map(\.0))
     }
 
@@ -219,6 +287,9 @@ extension ClientCore {
                 session.publishing.tracks.removeAll { tracks.contains($0) }
                 for track in tracks {
                     session.publishing.offer?.remove(localID: track.localID)
+                    if let target = track.target {
+                        for ssrc in target.ssrcs { target.connection.removeSending(ssrc: ssrc) }
+                    }
                     track.unpublished()
                 }
             }
@@ -271,7 +342,7 @@ extension ClientCore {
             let isComplete = known.map { known in own.allSatisfy { known.contains($0) } } ?? true
             let ghosts = known?.subtracting(own) ?? []
             let (_, connection) = try self.usable(life)
-            if isFresh || publishing.isUncertain || !isComplete {
+            if isFresh || publishing.isUncertain || !isComplete || publishing.media?.hasFailed == true {
                 // With no track left there is no `pubpc` that would replace what the server still has.
                 if own.isEmpty { await self.takeBack(Array(ghosts), connection) }
                 await self.republish(life)
@@ -283,12 +354,14 @@ extension ClientCore {
         await subscribeTurns.discardingErrors { () async throws(RTCError) in
             let isComplete = self.withSession(life) { session in
                 let own = session.room.trackIDs(subscribed: true)
-                guard !isFresh, !session.subscribing.isUncertain else { return false }
+                guard !isFresh, !session.subscribing.isUncertain, session.subscribing.media?.hasFailed != true
+                else { return false }
                 guard let known = answer.ownSubscriptions.map({ Set($0.map(\.trackID)) }) else { return true }
                 return own.allSatisfy { known.contains($0) }
             }
             if isComplete == false { await self.resubscribe(life) }
         }
+        await restartDisconnected(life)
         subscribeAutomatically(life)
     }
 
@@ -296,7 +369,10 @@ extension ClientCore {
     private func republish(_ life: Int) async {
         let tracks = withSession(life) { session in
             let tracks = session.publishing.tracks
-            if tracks.isEmpty { session.publishing = Publishing() }
+            if tracks.isEmpty {
+                session.publishing.media?.close()
+                session.publishing = Publishing()
+            }
             // Until it has succeeded: cut off, the next way back repeats it.
             session.publishing.isUncertain = !tracks.isEmpty
             return tracks
@@ -305,6 +381,7 @@ extension ClientCore {
         let outcome = await openPublishing(tracks, life, connection)
         guard case .failed(let error, _) = outcome, connection.end == nil else { return }
         _ = withSession(life) { session in
+            session.publishing.media?.close()
             session.publishing = Publishing()
             for track in tracks { track.unpublished() }
             emit([.localTracksLost(tracks, error)])

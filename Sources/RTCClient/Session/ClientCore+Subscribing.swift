@@ -1,3 +1,5 @@
+import ClientEngine
+import MediaWire
 import RoomProtocol
 import Synchronization
 
@@ -27,7 +29,7 @@ extension ClientCore {
             } else {
                 let answer: TracksAnswer<SubscribedTrackResult>?
                 do throws(SignallingError) {
-                    answer = try await connection.subscribeMore(pending.map { WantedTrack(trackID: $0) })
+                    answer = try await connection.subscribeMore(wanted(pending, life))
                 } catch {
                     guard case .refused(let refused) = error, refused.code == .subscribeConnectionGone else {
                         markSubscribingUncertain(life, error)
@@ -36,7 +38,8 @@ extension ClientCore {
                     answer = nil
                 }
                 if let answer {
-                    settle(answer.tracks, connectionID: nil, life)
+                    if let media = subscribing.media { receive(answer.tracks, over: media, life) }
+                    settle(answer.tracks, nil, life)
                 } else {
                     do throws(RTCError) { try await openSubscribing(adding: pending, life) } catch {
                         // What is subscribed has no connection any more, either.
@@ -57,13 +60,66 @@ extension ClientCore {
         let all = (withSession(life) { $0.room.trackIDs(subscribed: true) } ?? []) + trackIDs
         let answer: SubscribeConnectionAnswer
         do throws(SignallingError) {
-            answer = try await connection.subscribe(all.map { WantedTrack(trackID: $0) })
+            answer = try await connection.subscribe(wanted(all, life))
         } catch {
             markSubscribingUncertain(life, error)
             throw RTCError(error)
         }
-        guard let id = answer.connectionID else { throw RTCError(.fatal, "the answer to subpc names no connection") }
-        settle(answer.tracks ?? [], connectionID: id, life)
+        mark(life, \.subscribed)
+        do throws(RTCError) {
+            guard let id = answer.connectionID else {
+                throw RTCError(.fatal, "the answer to subpc names no connection")
+            }
+            let media = try await openMedia(
+                .subscribing, id, try MediaEndpoint(answer, to: "subpc"), fragment: ClientCore.fragment(), life)
+            // Before it is up, so that the first packet finds its place.
+            _ = withSession(life) { $0.subscribing.streams = [:] }
+            receive(answer.tracks ?? [], over: media, life)
+            do throws(SignallingError) { try await connection.waitForConnected(id, within: mediaTimeout) } catch {
+                media.close()
+                guard isAlive(life) else { throw ClientCore.hasLeft }
+                throw RTCError(error)
+            }
+            mark(life, \.connected)
+            settle(answer.tracks ?? [], (id, media), life)
+        } catch {
+            // The server has let go of the connection from before, and this one is none.
+            _ = withSession(life) { session in
+                session.subscribing.isUncertain = true
+                session.subscribing.streams = [:]
+            }
+            throw error
+        }
+    }
+
+    private static func fragment() -> String {
+        var random = SystemRandomNumberGenerator()
+        return ClientOffer.Transport.random(fingerprint: "", using: &random).iceUfrag
+    }
+
+    /// With the layers that the app wants.
+    private func wanted(_ trackIDs: [String], _ life: Int) -> [WantedTrack] {
+        let profiles = withSession(life) { $0.wantedProfiles } ?? [:]
+        return trackIDs.map { WantedTrack(trackID: $0, profile: profiles[$0]?.rawValue) }
+    }
+
+    /// Adds the streams of an answer to a connection.
+    private func receive(_ results: [SubscribedTrackResult], over media: MediaConnection, _ life: Int) {
+        let added = withSession(life) { session in
+            results.filter(\.status).compactMap { result -> (InboundStreamSettings, any TrackSink)? in
+                guard let track = session.room.remoteTrack(result.trackID),
+                    let settings = session.numbers?.receiving(result, kind: track.kind == .audio ? .audio : .video)
+                else { return nil }
+                if let old = session.subscribing.streams.updateValue(settings.ssrc, forKey: result.trackID) {
+                    media.removeReceiving(ssrc: old)
+                }
+                if let sink = session.sinks[result.trackID] { return (settings, sink) }
+                let receiver = receiver(of: track, &session)
+                receiver.begin(settings.codec)
+                return (settings, receiver)
+            }
+        }
+        for (settings, sink) in added ?? [] { media.addReceiving(settings, sink: sink) }
     }
 
     private func markSubscribingUncertain(_ life: Int, _ error: SignallingError) {
@@ -71,20 +127,25 @@ extension ClientCore {
     }
 
     /// Notes which are subscribed now, and tells the app of the new ones.
-    private func settle(_ results: [SubscribedTrackResult], connectionID: String?, _ life: Int) {
-        _ = withSession(life) { session in
+    private func settle(
+        _ results: [SubscribedTrackResult], _ new: (id: String, media: MediaConnection)?, _ life: Int
+    ) {
+        let isThere: Void? = withSession(life) { session in
             let before = Set(session.room.trackIDs(subscribed: true))
-            if let connectionID {
-                session.subscribing.connectionID = connectionID
+            if let new {
+                session.subscribing.connectionID = new.id
+                session.subscribing.media?.close()
+                session.subscribing.media = new.media
                 session.subscribing.isUncertain = false
                 let taken = Set(results.filter(\.status).map(\.trackID))
                 for id in before.subtracting(taken) { session.room.unsubscribed(id) }
             }
             // The answer's `muted` is not taken: a notification after it may have been handled before.
             for result in results where result.status { session.room.subscribed(result.trackID) }
-            let new = results.filter { $0.status && !before.contains($0.trackID) }.map(\.trackID)
-            emit(session.room.subscribedEvents(new))
+            let added = results.filter { $0.status && !before.contains($0.trackID) }.map(\.trackID)
+            emit(session.room.subscribedEvents(added))
         }
+        if isThere == nil { new?.media.close() }
     }
 
     func unsubscribe(_ tracks: [RemoteTrack]) async throws(RTCError) {
@@ -93,7 +154,10 @@ extension ClientCore {
             let (_, connection) = try usable()
             let ids = withSession(life) { session in
                 let ids = tracks.map(\.trackID).filter { session.room.remoteTrack($0)?.isSubscribed == true }
-                for id in ids { session.room.unsubscribed(id) }
+                for id in ids {
+                    session.room.unsubscribed(id)
+                    stopReceiving(id, &session)
+                }
                 return ids
             }
             guard let ids, !ids.isEmpty else { return }
@@ -171,6 +235,8 @@ extension ClientCore {
         let own = withSession(life) { session in
             let own = session.room.trackIDs(subscribed: true)
             session.subscribing.connectionID = nil
+            session.subscribing.media?.close()
+            session.subscribing.media = nil
             // Until it has succeeded: cut off, the next way back repeats it.
             session.subscribing.isUncertain = !own.isEmpty
             return own

@@ -1,4 +1,4 @@
-import MediaTransport
+import ClientEngine
 import MediaWire
 import RoomProtocol
 import Synchronization
@@ -27,6 +27,15 @@ final class ClientCore: Sendable {
         /// Mutes of tracks that nobody knows here: perhaps own ones whose publication is under way. By track id.
         var earlyMutes: [String: Bool] = [:]
         var subscribing = Subscribing()
+        /// Under which numbers media goes; `nil` before the room has said so.
+        var numbers: MediaNumbers?
+        /// Of the others' tracks, by track id: those that are subscribed, and those that somebody listens to.
+        var receivers: [String: TrackReceiver] = [:]
+        /// What takes a track's packets in place of its receiver: for load tests.
+        var sinks: [String: any TrackSink] = [:]
+        /// The layers that the app wants, and those that the server said it sends.
+        var wantedProfiles: [String: TrackProfile] = [:]
+        var sentProfiles: [String: TrackProfile] = [:]
         var task: Task<Void, Never>?
     }
 
@@ -35,12 +44,16 @@ final class ClientCore: Sendable {
         var connectionID: String?
         var offer: ClientOffer?
         var tracks: [LocalTrack] = []
+        var media: MediaConnection?
         /// A request was unanswered at the loss: what the server has is not known.
         var isUncertain = false
     }
 
     struct Subscribing: Sendable {
         var connectionID: String?
+        var media: MediaConnection?
+        /// The SSRCs of the subscribed tracks on it, by track id.
+        var streams: [String: UInt32] = [:]
         var isUncertain = false
         /// The task of `autoSubscribe` is under way.
         var isAutomatRunning = false
@@ -52,6 +65,9 @@ final class ClientCore: Sendable {
         var session: Session?
         var role: ClientRole
         var autoSubscribe = true
+        /// Of the last join.
+        var timeline = JoinTimeline()
+        var joinBegan = MediaTime.zero
     }
 
     static let earlyMuteLimit = 64
@@ -59,18 +75,24 @@ final class ClientCore: Sendable {
     let state: Mutex<State>
     let mode: ClientMode
     let transport: SignallingTransport
-    let certificate: Certificate
+    let identity: ClientIdentity
+    let plane: MediaPlane
+    let mediaTimeout: Duration
     let reconnectTimeout: Duration
     let delivery = EventDelivery()
     let publishTurns = SerialTurns()
     let muteTurns = Mutex(())
     let subscribeTurns = SerialTurns()
 
-    init(_ configuration: RTCConfiguration, transport: SignallingTransport, certificate: Certificate) {
+    init(
+        _ configuration: RTCConfiguration, transport: SignallingTransport, identity: ClientIdentity, plane: MediaPlane
+    ) {
         mode = configuration.mode
+        mediaTimeout = configuration.mediaTimeout
+        self.plane = plane
         reconnectTimeout = configuration.reconnectTimeout
         self.transport = transport
-        self.certificate = certificate
+        self.identity = identity
         state = Mutex(State(role: configuration.role))
     }
 
@@ -111,6 +133,8 @@ final class ClientCore: Sendable {
             guard state.connectionState == .disconnected else { return }
             state.life += 1
             let life = state.life
+            state.timeline = JoinTimeline()
+            state.joinBegan = ClientClock.monotonic
             var session = Session(life: life, token: token, userData: userData, room: RoomMirror(ownID: ""))
             change(&state, to: .connecting)
             session.task = Task { await self.run(life) }
@@ -129,6 +153,9 @@ final class ClientCore: Sendable {
             guard state.session?.life == life, let session = state.session else { return nil }
             state.session = nil
             for track in session.publishing.tracks { track.unpublished() }
+            session.publishing.media?.close()
+            session.subscribing.media?.close()
+            for receiver in session.receivers.values { receiver.finish() }
             change(&state, to: .disconnected, info)
             return session
         }
@@ -170,12 +197,16 @@ final class ClientCore: Sendable {
         guard let (token, userData) = withSession(life, { ($0.token, $0.userData) }) else { throw .cancelled }
         let claims = try RoomTokenClaims(token: token)
         let access = try await transport.access(claims, within: end - transport.clock.now)
+        mark(life, \.http)
         let connection = try await SignallingConnection.open(access, transport: transport)
+        mark(life, \.webSocket)
         try adopt(connection, life)
         var auth = SignallingAuth(accessToken: access.accessToken, userData: userData)
         auth.privileges = privileges
         auth.capabilitiesSDP = capabilities
+        auth.isMulticodec = true
         let answer = try await connection.authenticate(auth)
+        mark(life, \.authenticated)
         if mode == .live { try await connection.setPrivileges(privileges) }
 
         let isIn: Void? = state.withLock { state in
@@ -184,8 +215,9 @@ final class ClientCore: Sendable {
             session.access = access
             session.reconnectToken = answer.reconnectToken
             session.room = RoomMirror(ownID: claims.userID)
+            session.numbers = answer.rtpCapabilities.map { MediaNumbers($0) }
             change(&state, to: .connected)
-            emit(session.room.synchronize(answer))
+            tell(session.room.synchronize(answer), &session)
             state.session = session
         }
         guard isIn != nil else { throw .cancelled }
@@ -223,7 +255,7 @@ final class ClientCore: Sendable {
 
     private var capabilities: String {
         var random = SystemRandomNumberGenerator()
-        return ClientOffer.capabilities(.random(fingerprint: certificate.fingerprint, using: &random)).text
+        return ClientOffer.capabilities(.random(fingerprint: identity.fingerprint, using: &random)).text
     }
 
     // MARK: Coming back
@@ -273,6 +305,7 @@ final class ClientCore: Sendable {
         var auth = SignallingAuth(accessToken: access.accessToken)
         auth.privileges = privileges
         auth.capabilitiesSDP = capabilities
+        auth.isMulticodec = true
         auth.reconnectToken = token
         guard let (userData, mark) = withSession(life, { ($0.userData, $0.messageMark) }) else { throw .cancelled }
         auth.userData = userData
@@ -288,9 +321,10 @@ final class ClientCore: Sendable {
                 session.lastMessage = nil
                 session.messageMark = nil
             }
+            if let capabilities = answer.rtpCapabilities { session.numbers = MediaNumbers(capabilities) }
             forgetMutes(&session)
             change(&state, to: .reconnected)
-            emit(session.room.synchronize(answer))
+            tell(session.room.synchronize(answer), &session)
             state.session = session
         }
         guard isIn != nil else { throw .cancelled }

@@ -34,10 +34,14 @@ package final class SignallingConnection: Sendable {
         var watch: Task<Void, Never>?
         var unreadable = 0
         var onRefusedMessage: (@Sendable (Answer) -> Void)?
+        /// Media connections of which the server has said that they are up, the oldest first.
+        var connected: [String] = []
     }
 
     /// Requests that wait for their answers.
     private static let requestLimit = 256
+    /// A join has two media connections at a time.
+    private static let connectedLimit = 16
 
     private let state: Mutex<State>
     private let clock: any SignallingClock
@@ -181,13 +185,13 @@ package final class SignallingConnection: Sendable {
     }
 
     private func expect(
-        _ type: String, _ rpcid: String, until due: Duration,
+        _ type: String, _ rpcid: String, until due: Duration, orSay text: String? = nil,
         _ continuation: CheckedContinuation<Result<SignallingFrame, SignallingError>, Never>
     ) {
         let clock = clock
         let timer = Task { [weak self] in
             do { try await clock.sleep(until: due) } catch { return }
-            self?.resolve(rpcid, .failure(.timeout("no answer to \(type) in time")))
+            self?.resolve(rpcid, .failure(.timeout(text ?? "no answer to \(type) in time")))
         }
         let refusal: SignallingError? = state.withLock { state in
             if let end = state.end { return .ended(end) }
@@ -219,6 +223,11 @@ package final class SignallingConnection: Sendable {
             try? send("pong", EmptyBody())
         case .notification(let notification):
             guard state.withLock({ $0.end == nil }) else { return }
+            switch notification {
+            case .publishConnected(let notice), .subscribeConnected(let notice):
+                noteConnected(notice.connectionID, text)
+            default: break
+            }
             if case .dropped = continuation.yield(notification) { finish(.overflow) }
         case .answer("send-message", _, let frame):
             // Comes for a refused message only, and names it.
@@ -229,6 +238,51 @@ package final class SignallingConnection: Sendable {
             let isExpected = state.withLock { $0.waiting[rpcid]?.type == type }
             if isExpected { resolve(rpcid, .success(frame)) }
         case .unknown: return
+        }
+    }
+
+    // MARK: Media connections
+
+    /// Waits for `on-pubpc-connected` or `on-subpc-connected` of that connection, which may have come already.
+    ///
+    /// - Throws: `.timeout` when it does not come in time; what `giveUpWaiting` says; `.ended`; `.cancelled`.
+    package func waitForConnected(_ connectionID: String, within limit: Duration) async throws(SignallingError) {
+        let key = SignallingConnection.connectedKey(connectionID)
+        let due = clock.now + limit
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation {
+                (continuation: CheckedContinuation<Result<SignallingFrame, SignallingError>, Never>) in
+                expect("", key, until: due, orSay: "the connection for media did not come up in time", continuation)
+                // What came before the line above found nothing to resolve.
+                if Task.isCancelled { resolve(key, .failure(.cancelled)) }
+                if let frame = connectedFrame(connectionID) { resolve(key, .success(frame)) }
+            }
+        } onCancel: {
+            resolve(key, .failure(.cancelled))
+        }
+        _ = try result.get()
+    }
+
+    /// Ends that waiting: the connection cannot come up any more.
+    package func giveUpWaiting(for connectionID: String, _ reason: String) {
+        resolve(SignallingConnection.connectedKey(connectionID), .failure(.timeout(reason)))
+    }
+
+    /// No rpcid looks like it.
+    private static func connectedKey(_ connectionID: String) -> String { "connected \(connectionID)" }
+
+    private func connectedFrame(_ connectionID: String) -> SignallingFrame? {
+        guard state.withLock({ $0.connected.contains(connectionID) }) else { return nil }
+        return try? SignallingFrame("connected={}")
+    }
+
+    private func noteConnected(_ connectionID: String, _ text: String) {
+        state.withLock { state in
+            if state.connected.count >= SignallingConnection.connectedLimit { state.connected.removeFirst() }
+            state.connected.append(connectionID)
+        }
+        if let frame = try? SignallingFrame(text) {
+            resolve(SignallingConnection.connectedKey(connectionID), .success(frame))
         }
     }
 

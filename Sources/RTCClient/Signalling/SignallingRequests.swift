@@ -110,6 +110,24 @@ extension SignallingConnection {
         try SignallingConnection.check(answer.code, answer.error)
     }
 
+    /// `pubpc-restart` or `subpc-restart`: new ICE credentials for a media connection, which goes on.
+    ///
+    /// - Throws: `.refused` with the server's code.
+    package func restart(
+        publishing: Bool, connectionID: String
+    ) async throws(SignallingError) -> ConnectionAnswer<TrackReference> {
+        let answer: ConnectionAnswer<TrackReference> = try await request(
+            publishing ? "pubpc-restart" : "subpc-restart"
+        ) { ConnectionRequest(connectionID: connectionID, rpcid: $0) }
+        try SignallingConnection.check(answer.code, answer.error)
+        return answer
+    }
+
+    /// `set-sub-profile`; one-way.
+    package func setProfiles(_ tracks: [WantedTrack]) throws(SignallingError) {
+        try send("set-sub-profile", SetSubscribeProfile(tracks: tracks))
+    }
+
     /// `control kickplayer`: needs a token with the permission admin.
     package func kick(_ userID: String) async throws(SignallingError) {
         let answer: Answer = try await request("control") {

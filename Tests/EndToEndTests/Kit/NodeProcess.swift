@@ -13,6 +13,8 @@ final class NodeProcess: Sendable {
     /// Plain legs of a test: a handful, each with four ports at most.
     private static let plainPorts = 64
 
+    /// For what the system knows of it, such as the time that its threads took.
+    var pid: pid_t { process.pid }
     var url: String { "http://127.0.0.1:\(httpPort)" }
 
     /// Runs the body with a node, then ends the node as an operator would: in order, with code 0, within 2 s.

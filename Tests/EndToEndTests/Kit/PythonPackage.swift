@@ -9,6 +9,8 @@ struct PythonPackage: Hashable, Sendable {
     static let qiniu = PythonPackage("qiniu", "7.18.0")
     /// Drives Chromium.
     static let aiohttp = PythonPackage("aiohttp", "3.14.5")
+    /// A WebRTC client.
+    static let aiortc = PythonPackage("aiortc", "1.16.0")
     /// What it draws from a seed depends on hypothesis, too.
     static let schemathesis = PythonPackage(
         "schemathesis", "4.32.5", with: ["hypothesis==6.170.17", "openapi-spec-validator==0.9.0"])

@@ -169,6 +169,39 @@ final class Peer: Sendable {
     func answer(_ request: ClientFrame, _ body: some Encodable) {
         socket.send(utf8: SignallingFrame.encode(request.type + "-res", body))
     }
+    /// With a transport behind which nobody is, and the news that it is connected.
+    func answer<Track>(_ request: ClientFrame, _ body: ConnectionAnswer<Track>) {
+        socket.send(utf8: SignallingFrame.encode(request.type + "-res", Peer.complete(body, request.type)))
+        guard body.code == .ok, let id = body.connectionID else { return }
+        let notice = ConnectionNotice(connectionID: id)
+        switch request.type {
+        case "pubpc": send(.publishConnected(notice))
+        case "subpc": send(.subscribeConnected(notice))
+        default: break
+        }
+    }
+
+    /// Accepts a `pubpc`, and says nothing more.
+    func answerSilently(
+        _ request: ClientFrame, connectionID: String, _ tracks: [PublishedTrackResult], hasTransport: Bool = true
+    ) {
+        var body = PublishConnectionAnswer(rpcid: request.rpcid)
+        body.connectionID = connectionID
+        body.tracks = tracks
+        if hasTransport { body = Peer.complete(body, request.type) }
+        socket.send(utf8: SignallingFrame.encode(request.type + "-res", body))
+    }
+
+    private static func complete<Track>(_ body: ConnectionAnswer<Track>, _ type: String) -> ConnectionAnswer<Track> {
+        var body = body
+        body.iceParameters = ICEParameters(usernameFragment: "0123456789abcdef", password: "0123456789abcdef01234567")
+        body.iceCandidates = [ICECandidate(foundation: "1", priority: 1, ip: "127.0.0.1", protocol: "udp", port: 9)]
+        body.dtlsParameters = DTLSParameters(
+            role: type == "pubpc" ? .client : .server,
+            fingerprints: [.init(value: Array(repeating: "00", count: 32).joined(separator: ":"))])
+        return body
+    }
+
     func close(code: UInt16, reason: String = "") { socket.close(code: code, reason: reason) }
 
     /// Takes the `auth` and answers it.
@@ -185,9 +218,19 @@ final class Peer: Sendable {
         answer.tracks = tracks
         answer.ownPublications = publications.map { $0.map { TrackReference($0) } }
         answer.ownSubscriptions = subscriptions.map { $0.map { TrackReference($0) } }
+        answer.rtpCapabilities = Peer.capabilities
         self.answer(frame, answer)
         return request
     }
+
+    static let capabilities = RTPCapabilities(
+        codecs: [
+            .init(name: "opus", kind: .audio, clockRate: 48_000, channels: 2, payloadType: 111),
+            .init(
+                name: "VP8", kind: .video, clockRate: 90_000,
+                rtcpFeedback: [.init("nack"), .init("nack", "pli")], payloadType: 96, rtxPayloadType: 97),
+        ],
+        headerExtensions: [])
 
     func refuse(_ request: ClientFrame, _ code: ResultCode, _ text: String = "no") {
         answer(request, Answer(rpcid: request.rpcid, Refused(code, text)))
