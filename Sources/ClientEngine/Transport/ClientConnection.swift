@@ -16,6 +16,17 @@ package struct ClientConnectionSpec: Sendable {
         }
     }
 
+    /// A passive TCP candidate of the node.
+    package struct StreamCandidate: Sendable, Hashable {
+        package var address: TransportAddress
+        package var priority: UInt32
+
+        package init(_ address: TransportAddress, priority: UInt32) {
+            self.address = address
+            self.priority = priority
+        }
+    }
+
     /// With the client's certificate.
     package var context: DTLSContext
     /// Which end of the handshake the client is: the other one than the node.
@@ -27,6 +38,9 @@ package struct ClientConnectionSpec: Sendable {
     /// The node's credentials.
     package var remote: ICECredentials
     package var paths: [Path]
+    /// Candidates over TCP (RFC 6544), which the engine connects to when there is no path for a while, and at once when
+    /// `paths` is empty.
+    package var streams: [StreamCandidate] = []
     /// For tests: what all random numbers come from. `nil`: the system.
     package var seed: UInt64?
 

@@ -229,8 +229,9 @@ package struct ClientTransport: ~Copyable {
     }
 
     /// A further way to the node, such as a TCP connection that has been established.
-    package mutating func add(_ path: ClientConnectionSpec.Path, into outbox: inout ClientOutbox) {
+    package mutating func add(_ path: ClientConnectionSpec.Path, now: MediaTime, into outbox: inout ClientOutbox) {
         connection?.add(path)
+        connection?.advance(to: now)
         settleConnection(into: &outbox)
     }
 
