@@ -238,7 +238,7 @@ async def refusals(stage, step):
     forged = (await stage.cli("token", "--room", "x", "--user", "anna")).split(":")
     forged[1] = "A" * 27 + "="
     wrong = await stage.person("x", "Anna", "anna", publishes=False, waits=False, token=":".join(forged))
-    await wrong.until("document.querySelector('#lobby-problem').textContent.includes('did not let you in')", "the server refuses it")
+    await wrong.until("document.querySelector('#lobby-problem').textContent === 'The room token is not valid. (10001)'", "the server refuses it")
     step("tokens that are none, too old, forged")
     good = await stage.cli("token", "--room", "by-token", "--user", "erna")
     chinese = await stage.person("x", "", "x", publishes=False, token=good, lang="zh")
@@ -618,6 +618,37 @@ WAITS = {
         await new Promise((resolve) => { const look = () => elements.size >= 2 ? resolve() : setTimeout(look, 50); look(); });""",
     "publishing": "\nawait client.statistics(); await new Promise((resolve) => setTimeout(resolve, 1000));\n",
 }
+
+
+@scenario("client")
+async def codecs(stage, step):
+    """a room of VP8 shows what WHIP publishes in other codecs"""
+    anna = await stage.person("codecs", "Anna", "anna", publishes=False)
+    for codec in ("VP9", "AV1"):
+        whip = await stage.page("/whip.html?room=codecs&source=synthetic", codec)
+        await whip.until("document.querySelector('#token').value", "a token")
+        await whip.js(f"""(() => {{
+            const add = RTCPeerConnection.prototype.addTransceiver;
+            RTCPeerConnection.prototype.addTransceiver = function (track, options) {{
+                const transceiver = add.call(this, track, options);
+                if (track.kind === 'video') {{
+                    transceiver.setCodecPreferences(RTCRtpReceiver.getCapabilities('video').codecs
+                        .filter((each) => each.mimeType === 'video/{codec}' || each.mimeType === 'video/rtx'));
+                }}
+                return transceiver;
+            }};
+        }})()""")
+        await whip.click("button.primary")
+        await whip.until("document.querySelector('#state').textContent === 'connected'", f"{codec} is connected",
+                         standing="document.querySelector('#state').textContent")
+        user = await anna.until("parlor.client.remoteUserList[0]?.userID", "the room hears of it")
+        await anna.sees(type("Other", (), {"user": user, "name": "WHIP"})())
+        found = await anna.js("parlor.client.statistics().then((all) => [...all.values()].map((each) => each.codec))")
+        need(codec in found, f"{codec} comes as such: {found}")
+        await whip.click("#stop")
+        await anna.until("parlor.client.remoteUserList.length === 0", "it is gone")
+        await whip.close()
+        step(codec)
 
 
 @scenario("client")
