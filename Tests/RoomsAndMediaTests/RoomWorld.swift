@@ -158,7 +158,8 @@ final class RoomWorld {
     private func outgoing(_ line: LegPlan.Line) -> ClientLeg.Outgoing {
         let format = line.formats[0]
         return ClientLeg.Outgoing(
-            codec: format.codec, ssrc: line.encodings[0].ssrcs.first ?? (format.codec == .vp8 ? 0xBBBB_0000 : 0xAAAA_0000),
+            codec: format.codec,
+            ssrc: line.encodings[0].ssrcs.first ?? (format.codec == .vp8 ? 0xBBBB_0000 : 0xAAAA_0000),
             payloadType: format.payloadType, index: 65_400 + UInt64.random(in: 0..<100, using: &random),
             timestamp: UInt32.random(in: 0...UInt32.max, using: &random), sinceKeyFrame: 100_000)
     }

@@ -133,8 +133,10 @@ extension Switchboard {
 
     /// A receiver whose path broke off has lost what its decoder builds on.
     private mutating func refresh(transport place: Int, now: MediaTime) {
-        for subscription in transports[place].pointee.subscriptions.all {
-            wantKeyFrame(encoding: Int(subscriptions[subscription].pointee.encoding), now: now)
+        let transport = transports[place]
+        for position in 0..<transport.pointee.subscriptions.count {
+            let subscription = subscriptions[transport.pointee.subscriptions[position]]
+            wantKeyFrame(encoding: Int(subscription.pointee.encoding), now: now)
         }
     }
 

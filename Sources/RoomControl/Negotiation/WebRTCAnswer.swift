@@ -95,7 +95,7 @@ struct WebRTCAnswerWriter {
         if !offer.bundle.isEmpty {
             session.attributes.append(SDPGroup(semantics: "BUNDLE", mids: offer.bundle).attribute)
         }
-        session.attributes.append(SDPAttribute("msid-semantic", " WMS *"))
+        session.attributes.append(SDPAttribute("msid-semantic", "WMS *"))
         if offer.allowsMixedExtensions { session.attributes.append(SDPAttribute("extmap-allow-mixed")) }
         var accepted = 0
         // As many m-lines as the offer has, in its order (RFC 3264, section 6).

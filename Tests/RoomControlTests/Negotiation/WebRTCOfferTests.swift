@@ -49,15 +49,16 @@ import Testing
     // MARK: Publishers
 
     /// Who publishes what, with the codec of a room whose video is VP8.
-    @Test(arguments: [
-        ("chromium-whip", 111, Codec.vp8, 96, 97, 63, DTLSRole.server),
-        ("firefox-whip", 109, .vp8, 120, 124, nil, .server),
-        ("safari-whip", 111, .vp8, 102, 103, 63, .server),
-        ("obs-whip", 111, .h264, 96, nil, nil, .server),
-        ("ffmpeg-whip", 111, .h264, 106, nil, nil, .client),
-        ("gstreamer-whip", 98, .vp8, 96, 97, nil, .server),
-        ("aiortc-whip", 96, .vp8, 97, 98, nil, .server),
-    ] as [(String, UInt8, Codec, UInt8, UInt8?, UInt8?, DTLSRole)])
+    @Test(
+        arguments: [
+            ("chromium-whip", 111, Codec.vp8, 96, 97, 63, DTLSRole.server),
+            ("firefox-whip", 109, .vp8, 120, 124, nil, .server),
+            ("safari-whip", 111, .vp8, 102, 103, 63, .server),
+            ("obs-whip", 111, .h264, 96, nil, nil, .server),
+            ("ffmpeg-whip", 111, .h264, 106, nil, nil, .client),
+            ("gstreamer-whip", 98, .vp8, 96, 97, nil, .server),
+            ("aiortc-whip", 96, .vp8, 97, 98, nil, .server),
+        ] as [(String, UInt8, Codec, UInt8, UInt8?, UInt8?, DTLSRole)])
     func publishers(
         name: String, audio: UInt8, codec: Codec, video: UInt8, rtx: UInt8?, red: UInt8?, role: DTLSRole
     ) throws {
@@ -135,10 +136,11 @@ import Testing
 
     // MARK: Players
 
-    @Test(arguments: [
-        ("chromium-whep", 111, 96, 97), ("firefox-whep", 109, 120, 124), ("safari-whep", 111, 102, 103),
-        ("gstreamer-whep", 97, 96, nil), ("aiortc-whep", 96, 97, 98), ("pion-whep", 111, 96, nil),
-    ] as [(String, UInt8, UInt8, UInt8?)])
+    @Test(
+        arguments: [
+            ("chromium-whep", 111, 96, 97), ("firefox-whep", 109, 120, 124), ("safari-whep", 111, 102, 103),
+            ("gstreamer-whep", 97, 96, nil), ("aiortc-whep", 96, 97, 98), ("pion-whep", 111, 96, nil),
+        ] as [(String, UInt8, UInt8, UInt8?)])
     func players(name: String, audio: UInt8, video: UInt8, rtx: UInt8?) throws {
         let (lines, answer, _) = try Self.answered(name, .play)
         let sound = try #require(lines.first { $0.kind == .audio })
@@ -209,7 +211,9 @@ import Testing
     }
 
     /// Any one line of an offer lost or doubled gives an answer that keeps its promises, or a refusal.
-    @Test(arguments: ["chromium-whip", "firefox-simulcast", "safari-whep", "gstreamer-whip", "pion-whep", "ffmpeg-whip"])
+    @Test(arguments: [
+        "chromium-whip", "firefox-simulcast", "safari-whep", "gstreamer-whip", "pion-whep", "ffmpeg-whip",
+    ])
     func lostLines(name: String) throws {
         let lines = try Self.text(name).split(separator: "\r\n", omittingEmptySubsequences: true)
         for index in lines.indices {
