@@ -70,7 +70,10 @@ final class WebRTCLoopbackPeer {
     static let nodeCertificate = Certificate.selfSigned(commonName: "node", days: 10)
     private static let ownCertificate = Certificate.selfSigned(commonName: "client", days: 10)
 
-    static func dtls() throws -> DTLSContext { try #require(DTLSContext(certificate: try #require(nodeCertificate))) }
+    static func dtls() throws -> DTLSContext {
+        let certificate = try #require(nodeCertificate)
+        return try #require(DTLSContext(certificate: certificate))
+    }
 
     private static func fingerprint(_ certificate: Certificate) throws -> DTLSFingerprint {
         let bytes = certificate.fingerprint.split(separator: ":").compactMap { UInt8($0, radix: 16) }
@@ -87,10 +90,11 @@ final class WebRTCLoopbackPeer {
             usernameFragment: "00000000" + String(number + 0x1000_0000, radix: 16), password: "0123456789abcdef01234567"
         )
         let own = try #require(Self.ownCertificate)
+        let node = try #require(Self.nodeCertificate)
         guard let context = DTLSContext(certificate: own),
             let association = DTLSAssociation(
                 context: context, role: .client,
-                fingerprints: [try Self.fingerprint(try #require(Self.nodeCertificate))],
+                fingerprints: [try Self.fingerprint(node)],
                 now: Self.clock())
         else { throw Failed() }
         self.association = association
@@ -182,6 +186,9 @@ final class WebRTCLoopbackPeer {
         }
         return Array(packet[..<length])
     }
+
+    /// Whether just these packets came, in order.
+    func has(_ expected: Range<Int>) -> Bool { indices == Array(expected) }
 
     /// Waits for so many packets.
     func receive(until count: Int) throws {

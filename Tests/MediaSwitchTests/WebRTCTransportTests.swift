@@ -383,4 +383,40 @@ struct WebRTCTransportTests {
         #expect(atCarol.map(\.sequence) == [500, 501, 502])
         #expect(scene.network.switchboard.dropCount(.malformedRedundancy) == 1)
     }
+
+    @Test("whose path comes back gets a key frame asked for, on both legs")
+    func keyFramesAfterHoles() throws {
+        let scene = BrowserScene(seed: 16)
+        let alice = scene.publisher(room: 1)
+        let bob = scene.subscriber(room: 1)
+        let track = scene.track(of: alice, encodings: [EncodingSpec(ssrcs: [11])])
+        _ = scene.subscribe(bob, to: track)
+        let camera = VirtualEncoding(ssrc: 11, content: 1, seed: 5)
+        func run(_ seconds: Int, checks: Bool = true, isLost: Bool = false) {
+            for _ in 0..<seconds {
+                for _ in 0..<10 {
+                    camera.send(alice, scene.network, isLost: isLost)
+                    scene.network.run(for: .milliseconds(100))
+                }
+                alice.check(scene.network)
+                if checks { bob.check(scene.network) }
+            }
+        }
+        camera.send(alice, scene.network, isKey: true)
+        run(3)
+        let media = try #require(alice.media)
+        let before = media.keyFrameRequests.count
+        run(8, checks: false)
+        #expect(media.keyFrameRequests.count == before)
+        // The subscriber's path is back, at another address.
+        bob.move(to: scene.address(), scene.network)
+        run(1)
+        #expect(media.keyFrameRequests.count > before)
+        camera.send(alice, scene.network, isKey: true)
+        run(2)
+        let after = media.keyFrameRequests.count
+        run(2, isLost: true)
+        run(1)
+        #expect(media.keyFrameRequests.count > after)
+    }
 }

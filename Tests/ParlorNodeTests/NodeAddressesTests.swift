@@ -91,6 +91,15 @@ struct NodeAddressesTests {
         #expect(NodeAddresses(try media(announce: [.name("a.example")]), machine: machine).failure != nil)
     }
 
+    /// A machine that tells nothing of itself has loopback at least.
+    @Test func loopbackIsAlwaysThere() throws {
+        for announce in [nil, [AnnouncedHost.all]] {
+            let found = NodeAddresses(try media(announce: announce), machine: [])
+            #expect(found.candidates.map(\.host) == ["127.0.0.1"] && found.announced == found.candidates)
+            #expect(found.failure == nil && found.ipv6 == nil && found.warnings.count == 1)
+        }
+    }
+
     @Test func developmentAnnouncesTheMachine() throws {
         let development = NodeConfiguration.development
         let found = NodeAddresses(development.media, machine: try addresses("127.0.0.1", "10.0.0.5", "::1"))

@@ -113,12 +113,14 @@ extension Switchboard {
             drops.count(.replayed)
             return
         }
+        // Checks come every few seconds; where one comes at last, or from elsewhere, pictures were lost in between.
+        let wasAway = now - transport.pointee.lastHeard > Self.takeoverSilence
         transport.pointee.lastHeard = now
         transport.pointee.isSilent = false
-        take(
-            connection.pointee.checked(
-                path, nominates: request.usesCandidate, isCurrent: number == connection.pointee.fragment, now: now),
-            path, transport: place)
+        let change = connection.pointee.checked(
+            path, nominates: request.usesCandidate, isCurrent: number == connection.pointee.fragment, now: now)
+        take(change, path, transport: place)
+        if transport.pointee.isReady, wasAway || change.isMove { refresh(transport: place, now: now) }
         answer(request, bytes, path, connection: transport.pointee.connection)
         // Our ClientHello is a step like any other, and waits for its turn; where there is no room, the next check tries again.
         if connection.pointee.role == .client, !connection.pointee.hasStarted,
@@ -126,6 +128,13 @@ extension Switchboard {
         {
             connection.pointee.hasStarted = true
             connection.pointee.waiting += 1
+        }
+    }
+
+    /// A receiver whose path broke off has lost what its decoder builds on.
+    private mutating func refresh(transport place: Int, now: MediaTime) {
+        for subscription in transports[place].pointee.subscriptions.all {
+            wantKeyFrame(encoding: Int(subscriptions[subscription].pointee.encoding), now: now)
         }
     }
 

@@ -4,6 +4,9 @@ package import MediaWire
 
 /// A packet in, and its copies out.
 extension Switchboard {
+    /// A pause after which a gap is that of a path, not of a few packets.
+    static var longPause: MediaDuration { .milliseconds(500) }
+
     /// Larger datagrams are not media (RFC 7983 says nothing of size; an Ethernet frame does).
     static var largestDatagram: Int { 1500 }
 
@@ -260,6 +263,7 @@ extension Switchboard {
             begin(encoding: place, ssrc: header.ssrc)
         }
         let isFirst = !encoding.pointee.reception.hasStarted
+        let isBack = !isFirst && now - encoding.pointee.reception.lastArrival > Self.longPause
         let arrival = encoding.pointee.reception.accept(
             sequence: header.sequenceNumber, timestamp: header.timestamp, now: now)
         if isFirst, encoding.pointee.hasSiblings { chooseLayers(track: encoding.pointee.track, now: now) }
@@ -268,6 +272,8 @@ extension Switchboard {
             return
         }
         if encoding.pointee.asksForMissing { noteLoss(encoding: place, sequence, gap, now: now) }
+        // After a hole in its path a publisher has hardly kept what was lost.
+        if isBack, !gap.isEmpty, encoding.pointee.hasListeners { wantKeyFrame(encoding: place, now: now) }
 
         guard payload.upperBound > payload.lowerBound else {
             drops.count(.paddingOnly)

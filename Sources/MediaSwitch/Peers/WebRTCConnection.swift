@@ -32,6 +32,8 @@ struct WebRTCConnection: ~Copyable {
         case moved(forgotten: WebRTCPath?)
         /// One more way is known.
         case added(forgotten: WebRTCPath?)
+
+        var isMove: Bool { if case .moved = self { true } else { false } }
     }
 
     let transport: Int

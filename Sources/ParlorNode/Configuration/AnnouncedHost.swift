@@ -14,6 +14,14 @@ package enum AnnouncedHost: Hashable, Sendable, CustomStringConvertible {
     /// How many entries there may be.
     package static let maximum = 16
 
+    /// Whether it is one that somebody chose, and not what the machine happens to have.
+    var isParticular: Bool {
+        switch self {
+        case .address, .name: true
+        case .auto, .all: false
+        }
+    }
+
     package var description: String {
         switch self {
         case .address(let address): address.host

@@ -15,6 +15,7 @@ package struct NodeAddresses: Sendable, Equatable {
     package var failure: String?
 
     private static let anyIPv4 = TransportAddress(ipv4: 0, port: 0)
+    private static let loopback = TransportAddress(ipv4: 0x7F00_0001, port: 0)
     private static let anyIPv6 = TransportAddress(high: 0, low: 0, port: 0, isIPv4: false)
 
     /// - Parameters:
@@ -30,7 +31,7 @@ package struct NodeAddresses: Sendable, Equatable {
         ipv6 = listen.first { !$0.isIPv4 }
 
         for host in media.announce ?? [.auto] { announce(host, listen, machine, names) }
-        if let announce = media.announce, candidates.isEmpty {
+        if let announce = media.announce, candidates.isEmpty, announce.contains(where: \.isParticular) {
             let hosts = announce.map(\.description).joined(separator: ", ")
             failure = (["nothing can be announced of \(hosts)"] + warnings).joined(separator: "; ")
         }
@@ -81,7 +82,10 @@ package struct NodeAddresses: Sendable, Equatable {
     /// The addresses that listening there comes to: all of the family, or the one.
     private static func own(_ machine: [TransportAddress], _ listen: [TransportAddress]) -> [TransportAddress] {
         listen.flatMap { address in
-            address.isUnspecified ? machine.filter { $0.isIPv4 == address.isIPv4 } : [address]
+            guard address.isUnspecified else { return [address] }
+            let family = machine.filter { $0.isIPv4 == address.isIPv4 }
+            // All of 127.0.0.0/8 is the machine's, whatever its interfaces say.
+            return address.isIPv4 && !family.contains(where: \.isLoopback) ? family + [Self.loopback] : family
         }
     }
 }

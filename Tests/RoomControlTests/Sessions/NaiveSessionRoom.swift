@@ -110,7 +110,7 @@ extension NaiveSessionRoom {
         var times: [Int64] = []
         if let time = closingTime { times.append(time) }
         for user in users {
-            if user.receiving != nil { times.append(user.leaseEnd) }
+            if user.receiving != nil, user.leaseEnd < .max { times.append(user.leaseEnd) }
             if let session = user.session { times.append(deadline(session)) }
         }
         return times.min()

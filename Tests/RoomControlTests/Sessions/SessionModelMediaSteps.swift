@@ -396,7 +396,14 @@ extension SessionModelRun {
                 socket: SocketID(lastSocket), port: 8000, rtcpSocket: SocketID(lastSocket + 1), rtcpPort: 8001),
             inbound: key, outbound: key, remote: .latched, localSSRC: UInt32(truncatingIfNeeded: lastSocket), cname: "c"
         )
-        let plan = LegPlan(kind: kind, transports: [transport], lines: lines)
+        var plan = LegPlan(kind: kind, transports: [transport], lines: lines)
+        let isWebRTC = chance(2)
+        if isWebRTC {
+            plan.transports = []
+            plan.webRTC = LegPlan.WebRTC(
+                credentials: ICECredentials(using: &random), role: .client,
+                fingerprints: kit.offer.transport.fingerprints, localSSRC: 1, cname: "c")
+        }
         let id = LegID(room: state.instance, using: &random)
         do {
             try run { try $0.addLeg(plan, id: id, of: user, now: $1, effects: &$2) }
@@ -411,7 +418,8 @@ extension SessionModelRun {
         guard let place = model.place(user) else { return }
         guard kind == .sending else {
             model.users[place].receiving = id
-            model.users[place].leaseEnd = now + settings.legLease.nanoseconds
+            // A transport that is watched needs no lease.
+            model.users[place].leaseEnd = isWebRTC ? .max : now + settings.legLease.nanoseconds
             return
         }
         if let old = model.users[place].sending { model.remove { $0.leg == old } }
@@ -437,13 +445,13 @@ extension SessionModelRun {
         case 0:
             if !run({ $0.removeLeg(id, now: $1, effects: &$2) }) { note("a leg is not found") }
             model.endLeg(user.name, kind, .left, at: now)
-        case 1 where kind == .sending:
+        case 1 where kind == .sending || user.leaseEnd == .max:
             let transports = run { $0.visitLeg(id, now: $1, effects: &$2) }?.transports ?? []
             for transport in transports { run { $0.handle(.transportSilent(transport), now: $1, effects: &$2) } }
-            model.endLeg(user.name, .sending, .silent, at: now)
+            model.endLeg(user.name, kind, .silent, at: now)
         default:
             if run({ $0.visitLeg(id, now: $1, effects: &$2) }) == nil { note("a leg is not found") }
-            if kind == .receiving, let place = model.place(user.name) {
+            if kind == .receiving, user.leaseEnd < .max, let place = model.place(user.name) {
                 model.users[place].leaseEnd = now + settings.legLease.nanoseconds
             }
         }

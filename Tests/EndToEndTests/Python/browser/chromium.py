@@ -110,7 +110,29 @@ class Chromium:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-class Page:
+class Waiting:
+    """What a page of any browser has: `js`, `name`, `console`; and waiting for what they say."""
+
+    async def until(self, condition, what, within=30, standing="undefined"):
+        """Waits until the expression is true, and gives its value."""
+        end = time.monotonic() + within
+        last = None
+        while time.monotonic() < end:
+            try:
+                last = await self.js(condition)
+                if last:
+                    return last
+            except Failed as failure:
+                last = str(failure)
+            await asyncio.sleep(0.05)
+        try:
+            how = await self.js(standing)
+        except Failed as failure:
+            how = str(failure)
+        raise Failed(f"{self.name}: not within {within} s: {what} (last: {last}; {how}; console: {self.console[-5:]})")
+
+
+class Page(Waiting):
     """A page in a context of its own."""
 
     def __init__(self, browser, name):
@@ -170,24 +192,6 @@ class Page:
             text = details.get("exception", {}).get("description") or json.dumps(details)[:400]
             raise Failed(f"{self.name}: {expression[:120]}: {text}")
         return answer["result"].get("value")
-
-    async def until(self, condition, what, within=30, standing="undefined"):
-        """Waits until the expression is true, and gives its value."""
-        end = time.monotonic() + within
-        last = None
-        while time.monotonic() < end:
-            try:
-                last = await self.js(condition)
-                if last:
-                    return last
-            except Failed as failure:
-                last = str(failure)
-            await asyncio.sleep(0.05)
-        try:
-            how = await self.js(standing)
-        except Failed as failure:
-            how = str(failure)
-        raise Failed(f"{self.name}: not within {within} s: {what} (last: {last}; {how}; console: {self.console[-5:]})")
 
     async def click(self, selector):
         """As a person does: where the element is, with the mouse."""

@@ -233,17 +233,83 @@ class Proxy:
         self.server.close()
 
 
+class Relay:
+    """A network for the media: takes datagrams on one address of loopback and sends them on to the node on another, as a
+    NAT does; it can lose everything, and change the ports that the node sees."""
+
+    def __init__(self, address, ports, target):
+        self.address = address
+        self.ports = ports
+        self.target = target
+        self.loses = False
+        self.paths = {}
+        self.passed = 0
+
+    async def start(self):
+        loop = asyncio.get_running_loop()
+        relay = self
+
+        class Outside(asyncio.DatagramProtocol):
+            def __init__(self, port):
+                self.port = port
+
+            def connection_made(self, transport):
+                self.transport = transport
+
+            def datagram_received(self, data, client):
+                if not relay.loses:
+                    asyncio.ensure_future(relay.forward(self, data, client))
+
+        self.outside = [
+            await loop.create_datagram_endpoint(lambda port=port: Outside(port), local_addr=(self.address, port))
+            for port in self.ports]
+        return self
+
+    async def forward(self, outside, data, client):
+        key = (outside.port, client)
+        path = self.paths.get(key)
+        if path is None:
+            relay = self
+
+            class Inside(asyncio.DatagramProtocol):
+                def datagram_received(self, data, _):
+                    if not relay.loses:
+                        outside.transport.sendto(data, client)
+
+                def error_received(self, _):
+                    pass
+
+            path = asyncio.get_running_loop().create_task(asyncio.get_running_loop().create_datagram_endpoint(
+                Inside, remote_addr=(self.target, outside.port)))
+            self.paths[key] = path
+        transport, _ = await path
+        self.passed += 1
+        transport.sendto(data)
+
+    def rebind(self):
+        """Forgets the ports: whatever comes next goes out from another one."""
+        for path in self.paths.values():
+            path.result()[0].close()
+        self.paths = {}
+
+    def stop(self):
+        self.rebind()
+        for transport, _ in self.outside:
+            transport.close()
+
+
 class Stage:
     """A node, a browser, and the people in it."""
 
-    def __init__(self, url, https, parlor, folder):
-        self.url = url
-        self.https = https
-        self.parlor = parlor
-        self.folder = folder
+    def __init__(self, options):
+        self.options = options
+        self.url = options.url
+        self.https = options.https
+        self.parlor = options.parlor
+        self.folder = options.out
         self.people = []
         self.proxies = []
-        os.makedirs(folder, exist_ok=True)
+        os.makedirs(self.folder, exist_ok=True)
 
     async def open(self, arguments=()):
         self.browser = await Chromium(os.path.join(self.folder, "chromium.log"), arguments).start()

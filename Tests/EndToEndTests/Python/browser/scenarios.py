@@ -4,7 +4,8 @@ import json
 import os
 import re
 
-from kit import Failed, need, source_of
+from firefox import Firefox, FirefoxPage
+from kit import Failed, Person, Relay, need, source_of
 
 GROUPS = {}
 
@@ -297,11 +298,23 @@ async def losses(stage, step):
     await asyncio.gather(anna.sees(bob), bob.sees(anna), anna.hears(bob), bob.hears(anna))
     step("reload: the same person again, with picture and sound")
 
+
+
+
+# It waits for the server's 30 s, so others go on beside it.
+@scenario("calls", beside=True, expects_faults=True)
+async def lost(stage, step):
+    """who does not come back within 30 s is out"""
+    proxy, base = await stage.proxy()
+    anna = await stage.person("lost", "Anna", "anna", base=base, publishes=False)
+    bob = await stage.person("lost", "Bob", "bob", publishes=False)
+    await bob.until("!!document.querySelector('.tile[data-key=anna]')", "both are in the room")
     proxy.refuses = True
     proxy.cut()
-    await bob.until("!document.querySelector('.tile[data-key=anna]')", "after 30 s the lost one is gone", within=45)
-    need("join again" in await anna.ending(within=20), "and reads that it was not back in time")
-    step("a loss of 30 s ends it for both")
+    await bob.until("document.querySelector('.tile[data-key=anna]').classList.contains('reconnecting')", "one is cut off")
+    await bob.until("!document.querySelector('.tile[data-key=anna]')", "after 30 s it is gone", within=60)
+    need("join again" in await anna.ending(within=30), "and reads that it was not back in time")
+    step("both hear of it")
 
 
 # ---- networks
@@ -333,6 +346,117 @@ async def tcp_by_wish(stage, step):
     need(await protocols(anna) == {"tcp"}, "all of the one's media goes over TCP")
     need(await protocols(bob) == {"udp"}, "all of the other's over UDP")
     step("one by TCP, one by UDP over HTTPS and wss")
+
+
+# ---- the media's way: the node is announced on 127.0.0.2, where only the relay is
+
+@scenario("path")
+async def path(stage, step):
+    """the media's path is interrupted, and changes"""
+    first = int(stage.options.media)
+    relay = await Relay("127.0.0.2", range(first, first + 2), "127.0.0.1").start()
+    try:
+        anna = await stage.person("path", "Anna", "anna")
+        bob = await stage.person("path", "Bob", "bob")
+        await asyncio.gather(anna.sees(bob), bob.sees(anna))
+        need(relay.passed > 50, "the media goes through the relay")
+        for person in (anna, bob):
+            need(await protocols(person) == {"udp"}, f"{person.user} uses UDP")
+        since = [await anna.js("performance.now()"), await bob.js("performance.now()")]
+        relay.rebind()
+        await asyncio.gather(anna.sees(bob, frames=30), bob.sees(anna, frames=30))
+        gaps = [await anna.longest_gap(bob, since[0]), await bob.longest_gap(anna, since[1])]
+        need(max(gaps) < 5000, f"other ports are followed: longest gaps {gaps}")
+        step(f"the node follows other ports; longest gaps {gaps[0]:.0f} and {gaps[1]:.0f} ms")
+
+        before = len(anna.frames)
+        relay.loses = True
+        await anna.until("document.querySelector('#banner').dataset.state === 'state.media' && !document.querySelector('#banner').hidden",
+                         "the page says that the media is interrupted")
+        await stage.shot(anna, "interrupted")
+        need(await anna.js("parlor.client.connectionState") == "connected", "the signalling is not")
+        restarts = lambda: [frame for frame in anna.frames[before:] if frame.startswith((">pubpc-restart=", ">subpc-restart="))]
+        for _ in range(200):
+            if len(restarts()) >= 2:
+                break
+            await asyncio.sleep(0.1)
+        need(len(restarts()) >= 2, f"both connections are restarted: {restarts()}")
+        relay.loses = False
+        await asyncio.gather(anna.sees(bob), bob.sees(anna), anna.hears(bob))
+        await anna.until("document.querySelector('#banner').hidden", "the banner is gone")
+        need(not [frame for frame in anna.frames[before:] if frame.startswith((">pubpc=", ">subpc="))], "no connection was made anew")
+        step("an interruption is shown, and mended by an ICE restart")
+    finally:
+        relay.stop()
+
+
+@scenario("path", slow=True)
+async def long_loss(stage, step):
+    """a path that is gone for long gets new connections"""
+    first = int(stage.options.media)
+    relay = await Relay("127.0.0.2", range(first, first + 2), "127.0.0.1").start()
+    try:
+        anna = await stage.person("gone", "Anna", "anna")
+        bob = await stage.person("gone", "Bob", "bob")
+        await asyncio.gather(anna.sees(bob), bob.sees(anna))
+        before = len(anna.frames)
+        relay.loses = True
+        # The browser gives it up at last, or the node does, after 30 s.
+        for _ in range(600):
+            if [frame for frame in anna.frames[before:] if frame.startswith(("<on-pubpc-disconnected=", ">pubpc="))]:
+                break
+            await asyncio.sleep(0.1)
+        relay.loses = False
+        await asyncio.gather(anna.sees(bob, within=60), bob.sees(anna, within=60), bob.hears(anna, within=60))
+        need([frame for frame in anna.frames[before:] if frame.startswith(">pubpc=")], "a new publishing connection")
+        need(await anna.js("parlor.room.tracks.every((track) => track.isPublished)"), "the tracks are published")
+        await bob.until("parlor.client.remoteUser('anna').videoTracks.length === 1", "and the old ones are gone")
+        step("both connections were made anew")
+    finally:
+        relay.stop()
+
+
+# ---- Firefox
+
+@scenario("firefox")
+async def firefox(stage, step):
+    """Firefox and Chromium see and hear each other"""
+    browser = await Firefox(os.path.join(stage.folder, "firefox.log")).start()
+    try:
+        anna = await stage.person("fox", "Anna", "anna", size="960x540")
+        page = await FirefoxPage(browser, "fox").open(
+            f"{stage.url}/?room=fox&name=Fox&user=fox&source=synthetic&autojoin=1&size=960x540&fps=10&lang=en")
+        fox = Person(page, "Fox", "fox")
+        await fox.joined()
+        await asyncio.gather(anna.sees(fox), fox.sees(anna))
+        step("each sees the other's own frames")
+        # Without a sound card its Web Audio stands still, so the tone is that of its fake microphone.
+        await fox.js("navigator.mediaDevices.getUserMedia({ audio: true }).then((all) => parlor.room.microphone.replace(all.getAudioTracks()[0]))")
+        await anna.until("watcher.then((w) => w.listen('fox')?.level > -60)", "Chromium hears Firefox")
+        await fox.until("parlor.client.remoteUser('anna').audioTracks[0].audioLevel > 0.005", "Firefox hears Chromium")
+        step("each hears the other")
+        for quality, width in (("low", 240), ("high", 960)):
+            for one, two in ((anna, fox), (fox, anna)):
+                await one.js(f"(parlor.room.stage.tiles.get('{two.user}').setQuality('{quality}'), 1)")
+            await asyncio.gather(anna.sees(fox, width=width), fox.sees(anna, width=width))
+        step("layers in both directions")
+        await fox.js("parlor.client.restartMedia().then(() => 1)")
+        await asyncio.gather(anna.sees(fox, frames=15), fox.sees(anna, frames=15))
+        step("ICE restart by Firefox")
+        await fox.js("(parlor.client.loseConnection(), 1)")
+        await fox.until("parlor.client.connectionState === 'reconnected'", "Firefox comes back")
+        await fox.js("(parlor.room.toggle('camera'), 1)")
+        await anna.has_picture(fox, False)
+        await fox.js("(parlor.room.toggle('camera'), 1)")
+        await asyncio.gather(anna.sees(fox), fox.sees(anna))
+        step("signalling cut and resumed, mute")
+        await fox.js("parlor.client.unpublish(parlor.client.publishedTracks).then(() => parlor.client.publish(parlor.room.tracks)).then(() => 1)")
+        await anna.sees(fox)
+        step("unpublished, and published again")
+        await stage.shot(page, "firefox")
+        need(not [line for line in page.console if line.startswith(("error", "exception"))], f"Firefox complains: {page.console}")
+    finally:
+        await browser.stop()
 
 
 # ---- the client
