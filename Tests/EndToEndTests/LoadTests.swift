@@ -40,7 +40,8 @@ extension EndToEnd {
         func twoRooms(_ way: String, _ codec: String) async throws {
             try await NodeProcess.run { node in
                 let report = try await Self.run(
-                    node, "--rooms", "2", "--publishers", "2", "--subscribers", "3", "--duration", "5", "--codec", codec,
+                    node, "--rooms", "2", "--publishers", "2", "--subscribers", "3", "--duration", "5", "--codec",
+                    codec,
                     "--via", way
                 )
                 #expect(report.passed && report.faults.isEmpty)

@@ -235,7 +235,9 @@ final class ClientConnection {
     /// Leaves what waits in the outbox; what finds no room is sent again by its timer.
     func flush(client: Int, into outbox: inout ClientOutbox) {
         while let slot = outbox.nextSlot {
-            guard let check = checker.takeCheck(into: UnsafeMutableRawBufferPointer(rebasing: slot[..<600])) else { break }
+            guard let check = checker.takeCheck(into: UnsafeMutableRawBufferPointer(rebasing: slot[..<600])) else {
+                break
+            }
             outbox.addSealed(client: client, path: check.path, length: check.length)
         }
         guard let path else { return }
