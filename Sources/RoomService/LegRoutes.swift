@@ -115,8 +115,9 @@ struct LegRoutes: Sendable {
                 fragment = try TrickleFragment(parsing: String(decoding: request.http.body, as: UTF8.self))
             } catch { throw .offer(error) }
             guard let id = LegID(text: request.parameter("leg")) else { return Refusal.noSuchLeg(kind) }
-            return switch try await endpoint.changeICE(
-                of: id, kind, fragment, entityTags: condition.tags, token: token)
+            return
+                switch try await endpoint.changeICE(
+                    of: id, kind, fragment, entityTags: condition.tags, token: token)
             {
             case .noSuchLeg: Refusal.noSuchLeg(kind)
             case .notYours: Answer.error(403, "the leg belongs to another user", code: 10051)

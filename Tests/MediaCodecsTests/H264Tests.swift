@@ -21,7 +21,8 @@ import Testing
             defer { if payload.marker { timestamp += 3000 } }
             guard !lost.contains(number) else { return nil }
             return depacketizer.receive(
-                payload.bytes.span.bytes, sequenceNumber: UInt16(truncatingIfNeeded: 65_530 + number), timestamp: timestamp,
+                payload.bytes.span.bytes, sequenceNumber: UInt16(truncatingIfNeeded: 65_530 + number),
+                timestamp: timestamp,
                 marker: payload.marker)
         }
     }

@@ -54,7 +54,7 @@ import WebTransport
         #expect(
             session.media[0].values("candidate") == [
                 "udp1 1 udp 2130706431 127.0.0.1 7900 typ host",
-                "tcp1 1 tcp 1518280447 127.0.0.1 7900 typ host tcptype passive",
+                "tcp1 1 tcp 1520435199 127.0.0.1 7900 typ host tcptype passive",
             ])
         #expect(node.plane.openPorts.isEmpty, "the workers' shared ports carry it")
         let transport = try #require(node.plane.model().webRTC.values.first)

@@ -22,7 +22,8 @@ extension Switchboard {
             ?? tracks[transports[place].pointee.tracks[0]].pointee.extensionKinds
         var reader = HeaderExtensionReader(header)
         while let element = reader.next(packet) {
-            guard kinds[Int(element.id)] == HeaderExtensionKind.transportWideCC.rawValue &+ 1, element.length == 2 else {
+            guard kinds[Int(element.id)] == HeaderExtensionKind.transportWideCC.rawValue &+ 1, element.length == 2
+            else {
                 continue
             }
             let high = UInt16(packet.unsafeLoad(fromByteOffset: element.offset, as: UInt8.self))

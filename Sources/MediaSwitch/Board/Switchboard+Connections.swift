@@ -138,6 +138,14 @@ extension Switchboard {
             let subscription = subscriptions[transport.pointee.subscriptions[position]]
             wantKeyFrame(encoding: Int(subscription.pointee.encoding), now: now)
         }
+        // What a publisher was asked for went where it is no more.
+        for position in 0..<transport.pointee.tracks.count {
+            let track = tracks[transport.pointee.tracks[position]]
+            for layer in 0..<track.pointee.encodings.count {
+                let encoding = track.pointee.encodings[layer]
+                if encodings[encoding].pointee.keyFrames.due != nil { sendKeyFrameRequest(encoding: encoding) }
+            }
+        }
     }
 
     /// Whether the transport may be heard from there: nobody may take the address of another, live one, whatever it has signed.

@@ -25,7 +25,7 @@ enum ClientFingerprints {
             }
             if let other = result.first(where: { $0.hash == hash }) {
                 guard other == fingerprint else {
-                    throw malformed("the section has two fingerprints of \(hash.rawValue); a client has one certificate")
+                    throw malformed("the section has two fingerprints of \(hash.rawValue), for one certificate")
                 }
             } else {
                 result.append(fingerprint)

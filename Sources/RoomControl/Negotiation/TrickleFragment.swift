@@ -41,7 +41,8 @@ package struct TrickleFragment: Hashable, Sendable {
         for line in text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false) {
             number += 1
             guard number <= Self.mostLines else {
-                throw NegotiationError(.malformed, line: number, reason: "a fragment has at most \(Self.mostLines) lines")
+                throw NegotiationError(
+                    .malformed, line: number, reason: "a fragment has at most \(Self.mostLines) lines")
             }
             let bytes = line.last == 0x0D ? line.dropLast() : line
             if bytes.isEmpty { continue }

@@ -199,7 +199,8 @@ private struct WebRTCOfferReader {
             NegotiationError(kind, line: media.line, reason: reason)
         }
         if session.attributes.contains(where: { $0.name == "ice-lite" }) || media.has("ice-lite") {
-            throw refused(.notAcceptable, "the client is an ICE-lite agent, and so is the node: nobody would send checks")
+            throw refused(
+                .notAcceptable, "the client is an ICE-lite agent, and so is the node: nobody would send checks")
         }
         let fingerprints = try ClientFingerprints.read(media)
         guard !fingerprints.isEmpty else {

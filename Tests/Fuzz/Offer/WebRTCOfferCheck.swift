@@ -77,18 +77,24 @@ enum WebRTCOfferCheck {
             return "a format that was not offered, or one twice"
         }
         guard let accepted else { return media.direction == .inactive ? nil : "refused and not inactive" }
-        guard media.direction == (publishes ? .recvonly : .sendonly), media.rtcpMux else { return "the wrong direction" }
-        guard media.iceUfrag != nil, media.icePwd != nil, media.fingerprints.count == 1, media.setup != nil else {
+        guard media.direction == (publishes ? .recvonly : .sendonly), media.rtcpMux else {
+            return "the wrong direction"
+        }
+        guard media.iceUfrag != nil, media.icePwd != nil, media.fingerprints.count == 1, media.setup != nil
+        else {
             return "no transport"
         }
-        for map in media.rtpMaps where !wanted.rtpMaps.contains(where: {
+        for map in media.rtpMaps
+        where !wanted.rtpMaps.contains(where: {
             $0.payloadType == map.payloadType && $0.clockRate == map.clockRate
                 && $0.name.lowercased() == map.name.lowercased()
         }) { return "\(map.name) under \(map.payloadType), which was not offered" }
-        for map in media.extensions where !wanted.extensions.contains(where: {
+        for map in media.extensions
+        where !wanted.extensions.contains(where: {
             $0.id == map.id && $0.uri == map.uri
         }) || !(1...14).contains(map.id) { return "an extension that was not offered" }
-        for line in media.feedback where !wanted.feedback.contains(where: {
+        for line in media.feedback
+        where !wanted.feedback.contains(where: {
             $0.value.lowercased() == line.value && ($0.payloadType == nil || $0.payloadType == line.payloadType)
         }) { return "feedback \(line.value) that was not offered" }
         guard publishes ? accepted.codecs.count == 1 && (1...3).contains(accepted.encodings.count) : true else {

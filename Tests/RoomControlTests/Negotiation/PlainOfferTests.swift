@@ -28,14 +28,15 @@ import Testing
             text: Offers.session([], ["m=audio 9 RTP/SAVP 111", "a=crypto:1 AEAD_AES_128_GCM inline:AAAA"]),
             status: 400, line: 7, reason: "the key and salt of AEAD_AES_128_GCM are 28 bytes, not 3"),
         Refusal(
-            name: "WebRTC", text: webRTC, line: 10, reason: "WebRTC offers (UDP/TLS/RTP/SAVPF) are not supported yet"),
+            name: "WebRTC", text: webRTC, line: 10, reason: "m-line 1 (line 10): it has no a=rtcp-mux"),
         Refusal(
             name: "WebRTC of old",
-            text: webRTC.replacing("UDP/TLS/RTP/SAVPF", with: "RTP/SAVPF"), line: 10, reason: "not supported yet"),
+            text: webRTC.replacing("UDP/TLS/RTP/SAVPF", with: "RTP/SAVPF"), line: 10,
+            reason: "m-line 1 (line 10): it has no a=rtcp-mux"),
         Refusal(
             name: "data channel only",
             text: Offers.session([], ["m=application 9 UDP/DTLS/SCTP webrtc-datachannel"]), line: 6,
-            reason: "not supported yet"),
+            reason: "only audio and video are carried on legs"),
         Refusal(
             name: "not protected", text: Offers.session([], ["m=audio 9 RTP/AVP 111", "a=rtpmap:111 opus/48000/2"]),
             line: 6, reason: "no m-line can be used. m-line 1 (line 6): RTP/AVP is not protected"),

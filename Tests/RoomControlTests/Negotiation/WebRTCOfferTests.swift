@@ -190,7 +190,7 @@ import Testing
         let fingerprint = "a=fingerprint:sha-256 "
         for (changes, status) in [
             ([("a=ice-ufrag:b5c01c9d\r\n", "")], 400), ([("a=ice-pwd:4c8e0b1a3d5f7a9c2e4b6d8f0a1c3e5f\r\n", "")], 400),
-            ([(fingerprint, "a=fingerprint:sha-1 ")], 400), ([(fingerprint, "a=x:")], 406),
+            ([(fingerprint, "a=fingerprint:sha-1 ")], 400), ([(fingerprint, "a=x:")], 400),
             ([("s=FFmpegPublishSession\r\n", "s=-\r\na=ice-lite\r\n")], 406), ([("a=rtcp-mux\r\n", "")], 406),
             ([("a=sendonly", "a=recvonly")], 406), ([("opus/48000/2", "G722/8000"), ("H264/", "THEORA/")], 406),
             ([("SAVPF 106", "SAVPF 70"), ("rtpmap:106", "rtpmap:70"), ("opus", "PCMU")], 406),
