@@ -200,7 +200,8 @@ let package = Package(
         .testTarget(
             name: "MediaLoadTests",
             dependencies: [
-                "MediaLoad", "RoomProtocol", "WebTransport", "ClientEngine", "MediaCodecs", "MediaContract", "MediaWire",
+                "MediaLoad", "RTCClient", "RoomProtocol", "WebTransport", "ClientEngine", "MediaCodecs", "MediaContract",
+                "MediaWire",
             ],
             swiftSettings: language),
         .testTarget(name: "MediaCodecsTests", dependencies: ["MediaCodecs", "MediaWire"], swiftSettings: language),

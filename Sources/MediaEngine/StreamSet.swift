@@ -7,8 +7,9 @@ package import MediaWire
 package struct StreamLimits: Sendable, Equatable {
     /// Connections of one worker.
     package var connections = 2048
-    /// Of one remote address, of one /64 for IPv6; behind a NAT there are many users.
-    package var perHost = 64
+    /// Those of one remote address, of one /64 for IPv6, that carry nobody yet. Users are not counted: behind a NAT there are many, each
+    /// with several connections.
+    package var strangersPerHost = 64
     /// Bytes that wait for one connection beside the kernel's own buffer; what comes on top is dropped.
     package var queueBytes = 256 << 10
     /// A connection that carries no peer for so long is closed.
@@ -27,6 +28,8 @@ struct StreamConnection {
     /// Its neighbours by deadline; -1: none.
     var earlier: Int32 = -1
     var later: Int32 = -1
+    /// It was seen to carry somebody.
+    var isKnown = false
     /// The kernel takes no more; what waits is in the queue.
     var isBlocked = false
     /// The beginning of a frame, `partialCount` bytes; made at first need.
@@ -48,8 +51,8 @@ package struct StreamSet: ~Copyable {
     private static var spareLimit: Int { 16 }
     /// Connections looked at for one that carries nobody, to make room for a new one.
     private static var evictionReach: Int { 64 }
-    /// How the slots of connections are numbered: see `SocketID.init(serial:slot:)`.
-    static var options: parlor_stream_options {
+    /// Of each accepted connection.
+    private static var options: parlor_stream_options {
         // 64 KiB ahead of the path are 0.2 s at 2.5 Mbit/s. A peer that acknowledges nothing for 15 s is gone: consent would
         // have ended at 30 (RFC 7675). Silence is asked about after 30 s.
         parlor_stream_options(unsent_limit: 64 << 10, user_timeout: 15_000, keepalive_time: 30)
@@ -60,7 +63,8 @@ package struct StreamSet: ~Copyable {
     let connections: UnsafeMutablePointer<StreamConnection>
     private var free: [Int32]
     private var nextSerial: UInt64 = 1
-    private var perHost: [TransportAddress: Int] = [:]
+    /// Connections not known to carry anybody, by host.
+    private var strangers: [TransportAddress: Int] = [:]
     /// The ends of the list by deadline.
     private var oldest: Int32 = -1
     private var newest: Int32 = -1
@@ -156,7 +160,8 @@ package struct StreamSet: ~Copyable {
         }
         let address = TransportAddress(peer)
         let host = Self.host(address)
-        if perHost[host, default: 0] >= limits.perHost {
+        if strangers[host, default: 0] >= limits.strangersPerHost { recognize(host, isBound) }
+        if strangers[host, default: 0] >= limits.strangersPerHost {
             parlor_stream_close(descriptor, 1)
             return .refused
         }
@@ -175,7 +180,7 @@ package struct StreamSet: ~Copyable {
             return .refused
         }
         nextSerial &+= 1
-        perHost[host, default: 0] += 1
+        strangers[host, default: 0] += 1
         count += 1
         connections[Int(place)] = StreamConnection(id: id, descriptor: descriptor, peer: address)
         enlist(Int(place), until: now + limits.bindingTime)
@@ -187,12 +192,32 @@ package struct StreamSet: ~Copyable {
         while oldest >= 0, connections[Int(oldest)].deadline <= now {
             let place = Int(oldest)
             if isBound(connections[place].id) {
+                know(place)
                 unlist(place)
                 enlist(place, until: max(now, connections[place].deadline) + max(limits.bindingTime, .milliseconds(1)))
             } else {
                 end(place)
             }
         }
+    }
+
+    /// Looks again at a host's strangers: most are somebody's within a moment.
+    private mutating func recognize(_ host: TransportAddress, _ isBound: (SocketID) -> Bool) {
+        var place = oldest
+        while place >= 0 {
+            let connection = connections[Int(place)]
+            if !connection.isKnown, Self.host(connection.peer) == host, isBound(connection.id) { know(Int(place)) }
+            place = connection.later
+        }
+    }
+
+    /// It is no stranger any more.
+    private mutating func know(_ place: Int) {
+        guard !connections[place].isKnown else { return }
+        connections[place].isKnown = true
+        let host = Self.host(connections[place].peer)
+        let left = strangers[host, default: 1] - 1
+        strangers[host] = left > 0 ? left : nil
     }
 
     private mutating func evict(_ isBound: (SocketID) -> Bool) {
@@ -228,9 +253,7 @@ package struct StreamSet: ~Copyable {
         connection.partial?.deallocate()
         releaseQueue(place)
         unlist(place)
-        let host = Self.host(connection.peer)
-        let left = perHost[host, default: 1] - 1
-        perHost[host] = left > 0 ? left : nil
+        know(place)
         count -= 1
         connections[place] = StreamConnection()
         free.append(Int32(place))

@@ -1,3 +1,4 @@
+import RoomProtocol
 package import WebTransport
 
 /// What a client needs to know before it can join.
@@ -18,6 +19,8 @@ public struct RTCConfiguration: Sendable {
     public var requestTimeout: Duration = .seconds(5)
     /// For a connection for media to come up: `publish` and `subscribe` throw 21008 after it.
     public var mediaTimeout: Duration = .seconds(10)
+    /// By which protocols media may go.
+    public var transportPolicy: TransportPolicy = .preferUDP
     /// What the room is used for; decides whether `role` counts. `rtc` by default.
     public var mode: ClientMode = .rtc
     /// The role to begin with; of meaning in the mode `live` only.
@@ -28,6 +31,24 @@ public struct RTCConfiguration: Sendable {
     /// - Parameter servers: base URLs, at least one; `RTCClient.init` checks them.
     public init(servers: [String]) {
         self.servers = servers
+    }
+}
+
+/// By which protocols media may go.
+public enum TransportPolicy: Sendable, Hashable {
+    /// UDP; TCP when that finds no way for a second.
+    case preferUDP
+    /// UDP only.
+    case forceUDP
+    /// TCP only, for networks that are known to let nothing else through.
+    case forceTCP
+
+    var candidates: CandidatePolicy {
+        switch self {
+        case .preferUDP: .preferUDP
+        case .forceUDP: .forceUDP
+        case .forceTCP: .forceTCP
+        }
     }
 }
 

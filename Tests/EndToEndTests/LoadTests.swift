@@ -20,6 +20,11 @@ extension EndToEnd {
                 var latencyP50Milliseconds: Double?
                 var latencyP99Milliseconds: Double?
             }
+            struct Phase: Decodable {
+                var name: String
+                var count: Int
+                var p50Milliseconds: Double?
+            }
             struct Fault: Decodable {
                 var kind: String
                 var count: Int
@@ -28,12 +33,16 @@ extension EndToEnd {
             var total: Room
             var rooms: [Room]
             var faults: [Fault]
+            var joinPhases: [Phase]?
         }
 
-        @Test(arguments: ["vp8", "vp9"]) func twoRooms(_ codec: String) async throws {
+        @Test(arguments: [("webrtc", "vp8"), ("plain", "vp8"), ("plain", "vp9")])
+        func twoRooms(_ way: String, _ codec: String) async throws {
             try await NodeProcess.run { node in
                 let report = try await Self.run(
-                    node, "--rooms", "2", "--publishers", "2", "--subscribers", "3", "--duration", "5", "--codec", codec
+                    node, "--rooms", "2", "--publishers", "2", "--subscribers", "3", "--duration", "5", "--codec",
+                    codec,
+                    "--via", way
                 )
                 #expect(report.passed && report.faults.isEmpty)
                 #expect(report.rooms.count == 2)
@@ -56,15 +65,32 @@ extension EndToEnd {
 
         /// The sequence number has gone round once when the subscriber joins: it must be told a rollover counter of 0 all the same. It opens
         /// the small packets, and decodes the picture beside them: a line without either is a fault.
-        @Test(arguments: ["gcm128", "cm"]) func subscriber70000PacketsLate(_ profile: String) async throws {
+        @Test(arguments: [("plain", "gcm128"), ("plain", "cm"), ("webrtc", "gcm256")])
+        func subscriber70000PacketsLate(_ way: String, _ profile: String) async throws {
             try await NodeProcess.run { node in
                 let report = try await Self.run(
-                    node, "--codec", "vp8", "--packets-per-second", "20000", "--late-after", "70000",
+                    node, "--via", way, "--codec", "vp8", "--packets-per-second", "20000", "--late-after", "70000",
                     "--duration", "2", "--profile", profile)
                 #expect(report.passed && report.faults.isEmpty)
                 #expect(report.total.packetsSent > 70_000)
                 #expect(report.total.packetsReceived >= 10_000)
                 #expect(report.total.packetsLost == 0)
+            }
+        }
+
+        /// Users who come one after the other: each step of a join is timed.
+        @Test func joinsOneByOne() async throws {
+            try await NodeProcess.run { node in
+                let report = try await Self.run(node, "--publishers", "2", "--joins", "4")
+                #expect(report.passed && report.total.subscribersJoined == 4)
+                let phases = report.joinPhases ?? []
+                #expect(
+                    phases.map(\.name) == [
+                        "HTTP", "WebSocket", "auth", "subscribe", "ICE", "DTLS", "first packet", "first frame", "all",
+                    ])
+                #expect(phases.allSatisfy { $0.count == 4 && ($0.p50Milliseconds ?? -1) > 0 })
+                let steps = phases.dropLast().reduce(0) { $0 + ($1.p50Milliseconds ?? 0) }
+                #expect(steps < 10_000)
             }
         }
 

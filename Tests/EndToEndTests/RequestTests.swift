@@ -30,8 +30,11 @@ extension EndToEnd {
                 let stranger = [("Authorization", "Bearer " + (try await node.token(room: "r", user: "other")))]
                 #expect(try await node.request("DELETE", location).status == 401)
                 #expect(try await node.request("DELETE", location, headers: stranger).status == 403)
-                #expect(
-                    try await node.request("PATCH", location, headers: sdp, body: "a=candidate:1\r\n").status == 405)
+                // A plain leg has no ICE, and an offer is no fragment.
+                let fragment = bearer + [("Content-Type", "application/trickle-ice-sdpfrag"), ("If-Match", "*")]
+                let candidate = "a=candidate:1\r\n"
+                #expect(try await node.request("PATCH", location, headers: fragment, body: candidate).status == 405)
+                #expect(try await node.request("PATCH", location, headers: sdp, body: candidate).status == 415)
                 #expect(try await node.request("DELETE", location, headers: bearer).status == 200)
                 #expect(try await node.request("DELETE", location, headers: bearer).status == 404)
                 #expect(try await node.request("GET", location).status == 404)

@@ -2,7 +2,7 @@
     import MediaCodecs
 #endif
 
-/// Plays a file of packets through the three depacketizers and checks what must hold for any bytes. The fuzz target and the
+/// Plays a file of packets through the depacketizers and checks what must hold for any bytes. The fuzz target and the
 /// corpus test share it.
 ///
 /// The file: per packet a byte of length, a byte of sequence step (signed, less one), a byte of flags (1: marker, 2: new
@@ -12,6 +12,7 @@ struct DepacketizerReplay {
 
     private var vp8 = VP8Depacketizer(maximumFrameSize: maximumFrameSize)
     private var vp9 = VP9Depacketizer(maximumFrameSize: maximumFrameSize)
+    private var h264 = H264Depacketizer(maximumFrameSize: maximumFrameSize)
     private var opus = OpusDepacketizer()
     private(set) var frames = 0
     private(set) var packets = 0
@@ -38,6 +39,8 @@ struct DepacketizerReplay {
         let second = vp9.receive(payload.span.bytes, sequenceNumber: number, timestamp: timestamp, marker: marker)
         if let broken = check(first, vp8.needsKeyFrame, vp8.statistics, timestamp, marker: marker) { return broken }
         if let broken = check(second, vp9.needsKeyFrame, vp9.statistics, timestamp, marker: marker) { return broken }
+        let third = h264.receive(payload.span.bytes, sequenceNumber: number, timestamp: timestamp, marker: marker)
+        if let broken = check(third, h264.needsKeyFrame, h264.statistics, timestamp, marker: marker) { return broken }
         let audio = opus.receive(payload.span.bytes, sequenceNumber: number, timestamp: timestamp, marker: marker)
         if case .audio(let received) = audio {
             guard received.packet == payload else { return "an Opus packet was changed" }

@@ -211,17 +211,29 @@ import Testing
 
     // MARK: Limits
 
-    @Test func eachHostHasItsShare() throws {
+    @Test func strangersOfOneHostAreFew() throws {
         var limits = StreamLimits()
-        limits.perHost = 3
+        limits.strangersPerHost = 3
         let scene = try StreamScene(limits)
-        let kept = try (0..<3).map { _ in try scene.connect() }
+        var kept = try (0..<3).map { _ in try scene.connect() }
         let refused = try TestStream(to: scene.address)
         #expect(try scene.accept() == .refused)
         #expect(refused.waitForEnd())
         scene.set.close(kept[1].id)
-        _ = try scene.connect()
+        kept.append(try scene.connect())
         #expect(scene.set.count == 3 && scene.openDescriptors == 4)
+        // Users do not count, however many there are.
+        for _ in 0..<10 {
+            scene.bound = Set(kept.map(\.id))
+            for _ in 0..<3 { kept.append(try scene.connect()) }
+        }
+        _ = try TestStream(to: scene.address)
+        #expect(try scene.accept() == .refused)
+        #expect(scene.set.count == 33)
+        // Nor do those who are gone, whatever they were.
+        for (_, id) in kept { scene.set.close(id) }
+        for _ in 0..<3 { _ = try scene.connect() }
+        #expect(scene.set.count == 3)
     }
 
     @Test func whoCarriesNobodyMakesRoom() throws {

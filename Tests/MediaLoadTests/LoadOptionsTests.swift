@@ -47,14 +47,18 @@ import Testing
         wanted.share = false
         wanted.decode = 5
         wanted.threads = 2
+        wanted.way = .plain
         let line =
             "--url https://node.example:7843/ --app a --key k --secret=s=1 --rooms 2 --publishers=3 --subscribers 40"
             + " --room-prefix test --duration 20 --ramp 50 --late-after 70000 --codec VP9 --profile cm --fps 30"
             + " --size 640x360 --bitrate 900 --packets-per-second 20000 --payload 40 --share no --decode 5 --threads 2"
-            + " --json --quiet"
+            + " --via plain --json --quiet"
         #expect(try scenario(line) == wanted)
         #expect(try scenario("--live --audio-only").isLive)
         #expect(try scenario("--live --audio-only").kinds == [.audio])
+        #expect(try scenario("").way == .webRTC)
+        let joins = try scenario("--publishers 2 --joins 50")
+        #expect(joins.joins == 50 && joins.subscribers == 0 && joins.publishers == 2)
     }
 
     @Test(arguments: [
@@ -78,6 +82,9 @@ import Testing
         ("--packets-per-second 5 --payload 3", "--payload 3: a number from 16 to 1150"),
         ("--live --duration 3", "--live runs until Ctrl-C; leave --duration out"),
         ("--publishers 40", "a subscriber receives at most 64 streams: fewer --publishers, or --audio-only"),
+        ("--via tcp", "--via tcp: one of webrtc, plain"),
+        ("--via plain --joins 5", "--joins goes with --via webrtc"),
+        ("--joins 5 --subscribers 2", "--joins says who subscribes, and how long; leave --subscribers out"),
         ("--rooms 2 --help", "help"),
         ("-h", "help"),
     ])

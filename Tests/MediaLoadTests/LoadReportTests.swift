@@ -1,6 +1,7 @@
 import ClientEngine
 import MediaLoad
 import MediaWire
+import RTCClient
 import Testing
 
 @Suite struct LoadReportTests {
@@ -161,5 +162,31 @@ import Testing
         #expect(sum.count == 40_000)
         #expect(sum.milliseconds(part: 0.5) == histogram.milliseconds(part: 0.5))
         #expect(LatencyHistogram().milliseconds(part: 0.5) == nil)
+    }
+
+    @Test func theStepsOfJoinsAreTimedFromStepToStep() throws {
+        var phases = JoinPhases()
+        for number in 1...20 {
+            var timeline = JoinTimeline()
+            timeline.http = .milliseconds(number)
+            timeline.webSocket = .milliseconds(number + 2)
+            timeline.authenticated = .milliseconds(number + 5)
+            timeline.subscribed = .milliseconds(number + 6)
+            timeline.ice = .milliseconds(number + 8)
+            timeline.dtls = .milliseconds(number + 12)
+            timeline.firstPacket = .milliseconds(number + 13)
+            phases.add(timeline, firstFrame: .milliseconds(Int64(number + 40)))
+        }
+        var tally = tally()
+        tally.joinPhases = phases
+        let report = tally.report
+        let found = try #require(report.joinPhases)
+        #expect(found.map(\.count) == Array(repeating: 20, count: 9))
+        let medians = found.map { $0.p50Milliseconds ?? 0 }
+        for (median, wanted) in zip(medians, [10.0, 2, 3, 1, 2, 4, 1, 27, 50]) {
+            #expect(abs(median - wanted) <= wanted * 0.04, "\(medians)")
+        }
+        #expect(found.last?.longestMilliseconds == 60)
+        #expect(report.tables.contains("step of a join") && report.tables.contains("first frame"))
     }
 }

@@ -86,6 +86,6 @@ struct BrowserAllocationTests {
         for (_, buffer) in buffers { buffer.deallocate() }
         #expect(copies >= 2000 * 5)
         #expect(network.switchboard.dropCount(.unauthenticCheck) == 3000)
-        #expect(count == 0, "\(count) allocations for \(copies) copies")
+        #expect(count == 0, "\(parlor_allocations_bytes()) bytes in \(count) allocations for \(copies) copies")
     }
 }

@@ -400,6 +400,7 @@ struct WebRTCTransportTests {
                 }
                 alice.check(scene.network)
                 if checks { bob.check(scene.network) }
+                scene.network.run(for: .milliseconds(20))
             }
         }
         camera.send(alice, scene.network, isKey: true)

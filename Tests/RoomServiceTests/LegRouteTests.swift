@@ -331,7 +331,7 @@ import WebTransport
             ("POST", "/whep/1-a", 405, "GET, PATCH, DELETE, OPTIONS"),
             ("OPTIONS", "/whip", 204, "POST, OPTIONS"),
             ("OPTIONS", "/whep/1-a", 204, "GET, PATCH, DELETE, OPTIONS"),
-            ("GET", "/", 404, nil), ("GET", "/nothing", 404, nil), ("OPTIONS", "/nothing", 404, nil),
+            ("GET", "/nothing", 404, nil), ("OPTIONS", "/nothing", 404, nil),
             ("POST", "/healthz", 405, "GET, OPTIONS"),
             ("GET", "/v3/apps/demo/rooms/r/users/u", 405, "DELETE, PATCH, POST, OPTIONS"),
         ] as [(String, String, Int, String?)] {

@@ -13,11 +13,16 @@ enum ClientMessage<Session: ClientSession> {
 /// What the engine's thread owns, and its rounds: wait, read, apply, advance, send.
 struct ClientLoop<Session: ClientSession>: ~Copyable {
     /// One client.
-    private final class Client {
+    final class Client {
         let name: ClientName
         let sockets: [ClientSocket]
         var transport: ClientTransport
         var session: Session
+        /// TCP connections; their places come after those of the sockets.
+        var streams: [ClientStream] = []
+        /// TCP candidates that were not connected to yet, and when they are.
+        var candidates: [ClientConnectionSpec.StreamCandidate] = []
+        var candidatesDue = MediaTime.distantFuture
         /// When its entry in the deadline queue is due.
         var scheduled = MediaTime.distantFuture
         var sendFailures: UInt64 = 0
@@ -31,29 +36,31 @@ struct ClientLoop<Session: ClientSession>: ~Copyable {
             self.session = session
         }
 
-        var nextDeadline: MediaTime { min(transport.nextDeadline, session.nextDeadline) }
+        var nextDeadline: MediaTime { min(transport.nextDeadline, session.nextDeadline, candidatesDue) }
     }
 
     private static var batch: Int { 64 }
     private static var readyCapacity: Int { 128 }
     private static var mailboxToken: UInt64 { .max }
     /// Room that one client's turn may take: a key frame of half a megabyte.
-    private static var turn: Int { 512 }
+    static var turn: Int { 512 }
     private static var messageCapacity: Int { 256 }
     private static var longestWait: MediaDuration { .seconds(1) }
 
     private let mailbox: ClientMailbox<ClientMessage<Session>>
-    private let epoll: Int32
+    let epoll: Int32
     private let receiver: OpaquePointer
     private let sender: OpaquePointer
     private let messages: UnsafeMutablePointer<parlor_outgoing>
     private let segments: UnsafeMutablePointer<parlor_segment>
     private let ready: UnsafeMutableBufferPointer<parlor_ready>
-    private var clients: [Client?] = []
+    private(set) var clients: [Client?] = []
+    /// Streams that broke while a batch left.
+    var brokenStreams: [(slot: Int, place: Int)] = []
     private var freeSlots: [Int] = []
     private var slots: [ClientName: Int] = [:]
     private var deadlines = DeadlineQueue()
-    private var scene: ClientScene
+    var scene: ClientScene
     private var inbox: [ClientMessage<Session>] = []
     private var isStopping = false
     private let started: Int64
@@ -97,7 +104,7 @@ struct ClientLoop<Session: ClientSession>: ~Copyable {
                 if token == Self.mailboxToken {
                     applyMailbox()
                 } else {
-                    read(slot: Int(token & 0xFFFF_FFFF), socket: Int(token >> 32))
+                    read(slot: Int(token & 0xFFFF_FFFF), socket: Int(token >> 32), events: ready[index].events)
                 }
             }
             advance()
@@ -160,6 +167,10 @@ struct ClientLoop<Session: ClientSession>: ~Copyable {
         let client = Client(name, sockets, transport, session)
         if slot == clients.count { clients.append(client) } else { clients[slot] = client }
         slots[name] = slot
+        if case .webRTC(let spec) = configuration.security, !spec.streams.isEmpty {
+            client.candidates = spec.streams
+            client.candidatesDue = spec.paths.isEmpty ? scene.now : scene.now + Self.streamPatience
+        }
         // The first checks of a WebRTC connection are due.
         client.transport.advance(to: scene.now, wallTime: scene.wallTime, into: &scene.outbox)
         settle(client, slot)
@@ -176,6 +187,10 @@ struct ClientLoop<Session: ClientSession>: ~Copyable {
         for socket in client.sockets {
             _ = parlor_epoll_remove(epoll, socket.descriptor)
             socket.close()
+        }
+        for stream in client.streams where stream.state != .closed {
+            _ = parlor_epoll_remove(epoll, stream.descriptor)
+            stream.close()
         }
         slots[client.name] = nil
         clients[slot] = nil
@@ -207,8 +222,9 @@ struct ClientLoop<Session: ClientSession>: ~Copyable {
     // MARK: Time
 
     /// After anything that happened to a client: its session is told where the connection stands, and its next turn is planned.
-    private mutating func settle(_ client: Client, _ slot: Int) {
+    mutating func settle(_ client: Client, _ slot: Int) {
         if let state = client.transport.takeStateChange() {
+            considerStreams(client, state)
             client.session.connectionChanged(state, &client.transport, &scene)
         }
         schedule(client, slot)
@@ -234,6 +250,7 @@ struct ClientLoop<Session: ClientSession>: ~Copyable {
                 client.transport.advance(to: scene.now, wallTime: scene.wallTime, into: &scene.outbox)
                 for stream in 0..<client.transport.receivedStreamCount { handOnOrdered(client, stream) }
             }
+            if client.candidatesDue <= scene.now { connectStreams(client, entry.slot) }
             if client.session.nextDeadline <= scene.now { client.session.advance(&client.transport, &scene) }
             settle(client, entry.slot)
         }
@@ -241,8 +258,12 @@ struct ClientLoop<Session: ClientSession>: ~Copyable {
 
     // MARK: Receiving
 
-    private mutating func read(slot: Int, socket: Int) {
-        guard slot < clients.count, let client = clients[slot], client.sockets.indices.contains(socket) else { return }
+    private mutating func read(slot: Int, socket: Int, events: UInt32) {
+        guard slot < clients.count, let client = clients[slot] else { return }
+        guard client.sockets.indices.contains(socket) else {
+            serveStream(client, slot, place: socket - client.sockets.count, events)
+            return
+        }
         let count = parlor_receiver_receive(receiver, client.sockets[socket].descriptor)
         guard count > 0, let received = parlor_receiver_messages(receiver) else { return }
         scene.now = MediaTime(nanoseconds: parlor_monotonic_time())
@@ -259,12 +280,16 @@ struct ClientLoop<Session: ClientSession>: ~Copyable {
                 offset += step
             }
         }
+        finishReading(client, slot)
+    }
+
+    mutating func finishReading(_ client: Client, _ slot: Int) {
         let wanted = client.transport.takeKeyFrameRequests()
         if wanted != 0 { client.session.keyFramesWanted(wanted, &client.transport, &scene) }
         settle(client, slot)
     }
 
-    private mutating func handIn(_ datagram: UnsafeMutableRawBufferPointer, from source: ICEPath, _ client: Client) {
+    mutating func handIn(_ datagram: UnsafeMutableRawBufferPointer, from source: ICEPath, _ client: Client) {
         if scene.outbox.free < Self.turn { flush() }
         let arrival = client.transport.receive(datagram, from: source, now: scene.now, into: &scene.outbox)
         guard case .media(let packet, let payload) = arrival else {
@@ -290,13 +315,17 @@ struct ClientLoop<Session: ClientSession>: ~Copyable {
     // MARK: Sending
 
     /// Seals all that waits and sends it: one sendmmsg for each run of datagrams of one client.
-    private mutating func flush() {
+    mutating func flush() {
         guard scene.outbox.count > 0 else { return }
         scene.outbox.seal()
         let total = scene.outbox.count
         var index = 0
         while index < total {
             let (slot, socket) = (scene.outbox[index].client, scene.outbox[index].path.socket)
+            if let client = clients[slot], socket >= client.sockets.count {
+                index = sendOverStream(client, slot, from: index)
+                continue
+            }
             var count = 0
             while index < total, count < Self.messageCapacity {
                 let entry = scene.outbox[index]
@@ -316,6 +345,7 @@ struct ClientLoop<Session: ClientSession>: ~Copyable {
             if count > 0, let client = clients[slot] { send(count, socket, client) }
         }
         scene.outbox.clear()
+        dropBrokenStreams()
     }
 
     private func send(_ count: Int, _ socket: Int, _ client: Client) {

@@ -16,6 +16,17 @@ package struct ClientConnectionSpec: Sendable {
         }
     }
 
+    /// A passive TCP candidate of the node.
+    package struct StreamCandidate: Sendable, Hashable {
+        package var address: TransportAddress
+        package var priority: UInt32
+
+        package init(_ address: TransportAddress, priority: UInt32) {
+            self.address = address
+            self.priority = priority
+        }
+    }
+
     /// With the client's certificate.
     package var context: DTLSContext
     /// Which end of the handshake the client is: the other one than the node.
@@ -27,6 +38,9 @@ package struct ClientConnectionSpec: Sendable {
     /// The node's credentials.
     package var remote: ICECredentials
     package var paths: [Path]
+    /// Candidates over TCP (RFC 6544), which the engine connects to when there is no path for a while, and at once when
+    /// `paths` is empty.
+    package var streams: [StreamCandidate] = []
     /// For tests: what all random numbers come from. `nil`: the system.
     package var seed: UInt64?
 
@@ -221,7 +235,9 @@ final class ClientConnection {
     /// Leaves what waits in the outbox; what finds no room is sent again by its timer.
     func flush(client: Int, into outbox: inout ClientOutbox) {
         while let slot = outbox.nextSlot {
-            guard let check = checker.takeCheck(into: UnsafeMutableRawBufferPointer(rebasing: slot[..<600])) else { break }
+            guard let check = checker.takeCheck(into: UnsafeMutableRawBufferPointer(rebasing: slot[..<600])) else {
+                break
+            }
             outbox.addSealed(client: client, path: check.path, length: check.length)
         }
         guard let path else { return }

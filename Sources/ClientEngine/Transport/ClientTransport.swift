@@ -88,7 +88,7 @@ package struct ClientTransport: ~Copyable {
     var inbound: [InboundStream]
     var outbound: [OutboundStream]
     /// Twice the place of an active received stream, and one more for what repairs it, by SSRC.
-    private var inboundPlaces: [UInt32: Int] = [:]
+    var inboundPlaces: [UInt32: Int] = [:]
     var nextReport: MediaTime
     var lastKeyFrameRequest: [MediaTime?]
     /// Bit n: the node wants a key frame of sent stream n.
@@ -97,7 +97,7 @@ package struct ClientTransport: ~Copyable {
     /// Of all packets with the extension for it.
     var nextTransportSequence: UInt16 = 1
     /// All that were ever sent under the key: a second stream of the same would use its packet indices again.
-    private var usedSSRCs: Set<UInt32> = []
+    var usedSSRCs: Set<UInt32> = []
 
     /// `nil`: more streams than the limits, or the library has no memory.
     package init?(_ configuration: Configuration, id: Int, now: MediaTime) {
@@ -142,74 +142,6 @@ package struct ClientTransport: ~Copyable {
     /// Of each sent stream.
     package var sending: [SendingStatistics] { outbound.map(\.statistics) }
 
-    // MARK: Streams
-
-    /// Adds a stream to send. Its place, which the place of a removed one may be; `nil`: there are too many, or its SSRC was used
-    /// before.
-    package mutating func addSending(_ settings: OutboundStreamSettings) -> Int? {
-        guard outbound.count < Self.sentStreamLimit || outbound.contains(where: { !$0.isActive }), takeSSRCs(settings)
-        else { return nil }
-        if let free = outbound.firstIndex(where: { !$0.isActive }) {
-            outbound[free] = OutboundStream(settings)
-            wantedKeyFrames &= ~(1 << UInt64(free))
-            return free
-        }
-        outbound.append(OutboundStream(settings))
-        return outbound.count &- 1
-    }
-
-    private mutating func takeSSRCs(_ settings: OutboundStreamSettings) -> Bool {
-        let ssrcs = [settings.ssrc, settings.repair?.ssrc].compactMap(\.self)
-        guard usedSSRCs.isDisjoint(with: ssrcs), Set(ssrcs).count == ssrcs.count else { return false }
-        usedSSRCs.formUnion(ssrcs)
-        return true
-    }
-
-    /// Says goodbye for it (RFC 3550, section 6.6) and forgets it.
-    package mutating func removeSending(_ stream: Int, into outbox: inout ClientOutbox) {
-        guard outbound.indices.contains(stream), outbound[stream].isActive else { return }
-        outbound[stream].isActive = false
-        let ssrc = [outbound[stream].settings.ssrc]
-        _ = sendControl(into: &outbox) { writer in ssrc.withUnsafeBufferPointer { writer.goodbye(ssrcs: $0) } }
-    }
-
-    /// Adds a stream to receive. Its place, which the place of a removed one may be; `nil`: there are too many, or one of the
-    /// SSRC.
-    package mutating func addReceiving(_ settings: InboundStreamSettings) -> Int? {
-        guard inboundPlaces[settings.ssrc] == nil, settings.repair.map({ inboundPlaces[$0.ssrc] == nil }) ?? true
-        else { return nil }
-        let place: Int
-        if let free = inbound.firstIndex(where: { !$0.isActive }) {
-            inbound[free] = InboundStream(settings)
-            lastKeyFrameRequest[free] = nil
-            place = free
-        } else {
-            guard inbound.count < Self.receivedStreamLimit else { return nil }
-            inbound.append(InboundStream(settings))
-            lastKeyFrameRequest.append(nil)
-            place = inbound.count &- 1
-        }
-        index(place)
-        return place
-    }
-
-    package mutating func removeReceiving(_ stream: Int) {
-        guard inbound.indices.contains(stream), inbound[stream].isActive else { return }
-        let settings = inbound[stream].settings
-        inboundPlaces[settings.ssrc] = nil
-        if let repair = settings.repair { inboundPlaces[repair.ssrc] = nil }
-        inbound[stream].isActive = false
-        // What was waited for is waited for no more.
-        inbound[stream].orderer.restart()
-        inbound[stream].repair.forget(before: .max)
-    }
-
-    private mutating func index(_ place: Int) {
-        let settings = inbound[place].settings
-        inboundPlaces[settings.ssrc] = place * 2
-        if let repair = settings.repair { inboundPlaces[repair.ssrc] = place * 2 + 1 }
-    }
-
     // MARK: Connection
 
     /// Where a WebRTC connection stands; `connected` for a plain one.
@@ -229,8 +161,9 @@ package struct ClientTransport: ~Copyable {
     }
 
     /// A further way to the node, such as a TCP connection that has been established.
-    package mutating func add(_ path: ClientConnectionSpec.Path, into outbox: inout ClientOutbox) {
+    package mutating func add(_ path: ClientConnectionSpec.Path, now: MediaTime, into outbox: inout ClientOutbox) {
         connection?.add(path)
+        connection?.advance(to: now)
         settleConnection(into: &outbox)
     }
 

@@ -15,11 +15,10 @@ package struct H264Depacketizer {
     /// - Parameter maximumFrameSize: in bytes; a larger access unit is dropped.
     package init(maximumFrameSize: Int = 4 << 20) { self.maximumFrameSize = maximumFrameSize }
 
-    /// Takes the payload of one packet, without RTP header and padding. `nil`: it completed no access unit that can be
-    /// decoded.
+    /// Takes the payload of one packet, without RTP header and padding.
     package mutating func receive(
         _ payload: RawSpan, sequenceNumber: UInt16, timestamp: UInt32, marker: Bool
-    ) -> AssembledFrame? {
+    ) -> VideoReception {
         statistics.payloads &+= 1
         switch sequence.take(sequenceNumber) {
         case .first, .next: break
@@ -29,23 +28,27 @@ package struct H264Depacketizer {
         case .restart: lose()
         case .late:
             statistics.late &+= 1
-            return nil
+            return .dropped(.late)
         }
-        guard !payload.isEmpty else { return nil }
+        guard !payload.isEmpty else { return .incomplete }
         if let open = unit, open.timestamp != timestamp { lose() }
         var current =
             unit ?? AssembledFrame(bytes: [], timestamp: timestamp, isKeyFrame: false, pictureID: nil, packets: 0)
         // One owner, so that appending does not copy.
         unit = nil
-        guard append(payload, to: &current), current.bytes.count <= maximumFrameSize else {
+        guard append(payload, to: &current) else {
             statistics.malformed &+= 1
             lose()
-            return nil
+            return .dropped(.malformed)
+        }
+        guard current.bytes.count <= maximumFrameSize else {
+            lose()
+            return .dropped(.oversized)
         }
         current.packets &+= 1
         guard marker, !isFragmented else {
             unit = current
-            return nil
+            return .incomplete
         }
         current.isKeyFrame = H264AccessUnit.isKeyFrame(current.bytes)
         if current.isKeyFrame {
@@ -53,10 +56,10 @@ package struct H264Depacketizer {
             statistics.keyFrames &+= 1
         } else if needsKeyFrame {
             statistics.undecodableFrames &+= 1
-            return nil
+            return .dropped(.awaitingKeyFrame)
         }
         statistics.frames &+= 1
-        return current
+        return .frame(current)
     }
 
     private mutating func append(_ payload: RawSpan, to frame: inout AssembledFrame) -> Bool {

@@ -36,7 +36,8 @@ package enum LoadOptions {
         ),
         LoadOption(
             name: "via", value: "WAY",
-            help: "webrtc: users are clients of the room, by signalling, ICE and DTLS; plain: SRTP legs of WHIP and WHEP"
+            help:
+                "webrtc: users are clients of the room, by signalling, ICE and DTLS; plain: SRTP legs of WHIP and WHEP"
                 + " (webrtc).", group: "Who", kind: .media),
         LoadOption(
             name: "joins", value: "N",
@@ -60,7 +61,9 @@ package enum LoadOptions {
 
         LoadOption(name: "codec", value: "NAME", help: "vp8 or vp9 (vp8).", group: "Media", kind: .media),
         LoadOption(
-            name: "profile", value: "NAME", help: "gcm128, gcm256 or cm: how SRTP is sealed (gcm128; by WebRTC what the node likes best).", group: "Media",
+            name: "profile", value: "NAME",
+            help: "gcm128, gcm256 or cm: how SRTP is sealed (gcm128; by WebRTC what the node likes best).",
+            group: "Media",
             kind: .media),
         LoadOption(name: "fps", value: "N", help: "Pictures a second, 1 to 60 (25).", group: "Media", kind: .media),
         LoadOption(

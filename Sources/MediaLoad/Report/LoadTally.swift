@@ -200,6 +200,8 @@ package struct LoadTally: Sendable {
             switch reason {
             // The repair of a packet that was only late.
             case .replayed, .tooOld: continue
+            // Late answers to checks, and what overtook the last flight of a handshake: datagrams have no order.
+            case .unknownCheck, .unverifiedSource, .noKeysYet: continue
             case .authenticationFailed: faults.add(.notAuthentic, count: count, example)
             case .unknownSSRC, .tooManySSRCs: faults.add(.unknownStream, count: count, example)
             default: faults.add(.malformed, count: count, example)

@@ -68,7 +68,8 @@ actor ClientPath: LoadPath {
         }
         if let codec = client.codec, !scenario.isAudioOnly, codec.rawValue != scenario.codec.codec.name.lowercased() {
             throw LoadFailure(
-                "the room takes \(codec.rawValue), not \(scenario.codec.codec.name.lowercased()): --codec, or --via plain")
+                "the room takes \(codec.rawValue), not \(scenario.codec.codec.name.lowercased()): --codec, or --via plain"
+            )
         }
         try await client.publish(tracks)
         return 0

@@ -158,6 +158,8 @@ package actor LoadRun {
 
     // MARK: Joins one by one
 
+    /// Longer than the node's pause between two key frame requests to one publisher, which users who come together share.
+    private static let joinPause = Duration.milliseconds(1100)
     /// How long a join may take to its first decoded picture.
     private static let joinLimit = Duration.seconds(10)
 
@@ -183,6 +185,7 @@ package actor LoadRun {
                 }
                 phases.add(timeline, firstFrame: figures - user.started)
                 await path.leave(user)
+                await sleep(Self.joinPause)
             } catch { record.failure = "\(error)" }
             tally.joins[place] = record
             output.progress("\(number + 1) of \(count) joins")

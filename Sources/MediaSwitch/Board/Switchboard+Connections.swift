@@ -133,8 +133,18 @@ extension Switchboard {
 
     /// A receiver whose path broke off has lost what its decoder builds on.
     private mutating func refresh(transport place: Int, now: MediaTime) {
-        for subscription in transports[place].pointee.subscriptions.all {
-            wantKeyFrame(encoding: Int(subscriptions[subscription].pointee.encoding), now: now)
+        let transport = transports[place]
+        for position in 0..<transport.pointee.subscriptions.count {
+            let subscription = subscriptions[transport.pointee.subscriptions[position]]
+            wantKeyFrame(encoding: Int(subscription.pointee.encoding), now: now)
+        }
+        // What a publisher was asked for went where it is no more.
+        for position in 0..<transport.pointee.tracks.count {
+            let track = tracks[transport.pointee.tracks[position]]
+            for layer in 0..<track.pointee.encodings.count {
+                let encoding = track.pointee.encodings[layer]
+                if encodings[encoding].pointee.keyFrames.due != nil { sendKeyFrameRequest(encoding: encoding) }
+            }
         }
     }
 

@@ -59,8 +59,11 @@ extension Switchboard {
         guard !transport.pointee.isClosing else { return }
         if transport.pointee.nextReport <= now {
             report(transport: place, now: now)
-            for track in transport.pointee.tracks.all {
-                for encoding in tracks[track].pointee.encodings.all { encodings[encoding].pointee.fitCache() }
+            for position in 0..<transport.pointee.tracks.count {
+                let track = tracks[transport.pointee.tracks[position]]
+                for layer in 0..<track.pointee.encodings.count {
+                    encodings[track.pointee.encodings[layer]].pointee.fitCache()
+                }
             }
             let isBusy = transport.pointee.tracks.count > 0 || transport.pointee.subscriptions.count > 0
             transport.pointee.nextReport = .distantFuture

@@ -4,8 +4,8 @@ import MediaWire
 /// (draft-holmer-rmcat-transport-wide-cc-extensions-01). Fixed in size: what is older than the ring is never reported.
 struct ArrivalLog: ~Copyable {
     static var capacity: Int { 2048 }
-    /// Arrivals in one message: 1000 bytes of statuses and deltas at most.
-    static var messageLimit: Int { 256 }
+    /// Arrivals in one message: as many as a temporary list of 1 KiB holds, which is taken from the stack.
+    static var messageLimit: Int { 60 }
     /// An arrival tick is 250 µs.
     private static var tick: Int64 { 250_000 }
 

@@ -8,7 +8,7 @@ enum ServeCommand {
             options: [
                 OptionSpec(
                     "dev", nil,
-                    "Nothing to configure: loopback, app demo, key devkey, secret devsecret, plain legs allowed, HTTPS "
+                    "Nothing to configure: HTTP on loopback, app demo, key devkey, secret devsecret, plain legs allowed, HTTPS "
                         + "with a self-signed certificate on 127.0.0.1:7843 (not if http.listen is moved)."),
                 OptionSpec("config", "FILE", "The configuration, YAML (also PARLOR_CONFIG)."),
             ] + keyOptions,

@@ -71,10 +71,13 @@ final class MediaConnection: Sendable {
         }
         let sockets = try sockets(for: endpoint.candidates)
         let families = sockets.map(\.address.isIPv4)
-        let spec = ClientConnectionSpec(
+        var spec = ClientConnectionSpec(
             context: identity.context, role: endpoint.nodeRole == .client ? .server : .client,
             fingerprints: endpoint.fingerprints, localFragment: fragment, remote: endpoint.remote,
             paths: paths(endpoint.candidates, families))
+        spec.streams = endpoint.candidates.filter(\.isStream).map {
+            ClientConnectionSpec.StreamCandidate($0.address, priority: $0.priority)
+        }
         let (engine, name): (ClientEngine<MediaSession>, ClientName)
         do throws(RTCError) { (engine, name) = try plane.place() } catch {
             for socket in sockets { socket.close() }
@@ -105,7 +108,7 @@ final class MediaConnection: Sendable {
                 problem = "no socket for media: \(error)"
             }
         }
-        guard !sockets.isEmpty else { throw RTCError(.fatal, problem) }
+        guard !sockets.isEmpty || candidates.contains(where: \.isStream) else { throw RTCError(.fatal, problem) }
         return sockets
     }
 

@@ -163,12 +163,11 @@ final class TrackReceiver: TrackSink {
             return RTCEncodedFrame(
                 codec: MediaCodec(codec), data: frame.bytes, time: time, isKeyFrame: frame.isKeyFrame)
         case .h264(var video):
-            let frame = video.receive(
+            let reception = video.receive(
                 payload, sequenceNumber: packet.sequenceNumber, timestamp: packet.timestamp, marker: packet.marker)
             state.depacketizer = .h264(video)
-            return frame.map {
-                RTCEncodedFrame(codec: .h264, data: $0.bytes, time: time, isKeyFrame: $0.isKeyFrame)
-            }
+            guard case .frame(let frame) = reception else { return nil }
+            return RTCEncodedFrame(codec: .h264, data: frame.bytes, time: time, isKeyFrame: frame.isKeyFrame)
         case .opus(var audio):
             let reception = audio.receive(
                 payload, sequenceNumber: packet.sequenceNumber, timestamp: packet.timestamp, marker: packet.marker)

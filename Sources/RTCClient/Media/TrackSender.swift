@@ -49,7 +49,8 @@ struct TrackSender {
             let packetizer: Packetizer =
                 switch target.codec {
                 case .opus: .opus(OpusPacketizer())
-                case .vp9: .vp9(
+                case .vp9:
+                    .vp9(
                         // Frames of any origin: nothing is claimed of their structure.
                         VP9Packetizer(
                             width: 0, height: 0, mode: .plain, firstPictureID: UInt16.random(in: 0...0x7FFF)))
@@ -87,7 +88,8 @@ struct TrackSender {
             throw RTCError(.invalidParameter, "layer \(layer): the track has \(layers.count)")
         }
         guard !frame.data.isEmpty, frame.data.count <= TrackSender.longestFrame else {
-            throw RTCError(.invalidParameter, "a frame has 1 to \(TrackSender.longestFrame) bytes, not \(frame.data.count)")
+            throw RTCError(
+                .invalidParameter, "a frame has 1 to \(TrackSender.longestFrame) bytes, not \(frame.data.count)")
         }
         let ticks = UInt32(truncatingIfNeeded: frame.time.ticks(target.codec.clockRate))
         return put(frame.data, layer, target, isKeyFrame: frame.isKeyFrame, timestamp: offset &+ ticks)

@@ -11,7 +11,9 @@ extension ClientCore {
     func mark(_ life: Int, _ step: any WritableKeyPath<JoinTimeline, Duration?> & Sendable, at time: MediaTime? = nil) {
         let time = time ?? ClientClock.monotonic
         state.withLock { state in
-            guard state.session?.life == life || state.life == life, state.timeline[keyPath: step] == nil else { return }
+            guard state.session?.life == life || state.life == life, state.timeline[keyPath: step] == nil else {
+                return
+            }
             state.timeline[keyPath: step] = .nanoseconds((time - state.joinBegan).nanoseconds)
         }
     }
@@ -20,7 +22,8 @@ extension ClientCore {
         let isVideo = kind == .video
         // A picture counts, unless there is none to come.
         let waits = withSession(life) { session in
-            !isVideo && session.room.trackIDs(subscribed: true).contains { session.room.remoteTrack($0)?.kind == .video }
+            !isVideo
+                && session.room.trackIDs(subscribed: true).contains { session.room.remoteTrack($0)?.kind == .video }
         }
         if waits == false { mark(life, \.firstFrame, at: time) }
     }

@@ -99,7 +99,8 @@ extension ClientCore {
         }
         let answer: PublishConnectionAnswer
         do throws(SignallingError) {
-            answer = try await connection.publish(sdp: offer.description.text, tracks: described.map(\.wire))
+            answer = try await connection.publish(
+                sdp: offer.description.text, tracks: described.map(\.wire), policy: policy)
         } catch {
             endUncertain(life, connection, error)
             return .failed(RTCError(error), isReplaced: false)

@@ -60,7 +60,7 @@ extension ClientCore {
         let all = (withSession(life) { $0.room.trackIDs(subscribed: true) } ?? []) + trackIDs
         let answer: SubscribeConnectionAnswer
         do throws(SignallingError) {
-            answer = try await connection.subscribe(wanted(all, life))
+            answer = try await connection.subscribe(wanted(all, life), policy: policy)
         } catch {
             markSubscribingUncertain(life, error)
             throw RTCError(error)

@@ -78,6 +78,7 @@ final class ClientCore: Sendable {
     let identity: ClientIdentity
     let plane: MediaPlane
     let mediaTimeout: Duration
+    let policy: CandidatePolicy
     let reconnectTimeout: Duration
     let delivery = EventDelivery()
     let publishTurns = SerialTurns()
@@ -89,6 +90,7 @@ final class ClientCore: Sendable {
     ) {
         mode = configuration.mode
         mediaTimeout = configuration.mediaTimeout
+        policy = configuration.transportPolicy.candidates
         self.plane = plane
         reconnectTimeout = configuration.reconnectTimeout
         self.transport = transport

@@ -226,9 +226,11 @@ extension Room {
         effects: inout [RoomEffect]
     ) -> [UInt8] {
         reply("pubpc", request.rpcid) { () throws(Refused) in
-            let candidates = try candidates(request.policy)
+            let policy = try Room.policy(request.policy)
+            let candidates = try candidates(policy)
             let (grant, tracks) = try state.openPublishing(
-                user, link: link, offer: offer, tracks: request.tracks, now: now, effects: &effects)
+                user, link: link, offer: offer, tracks: request.tracks, policy: policy, now: now,
+                effects: &effects)
             var answer = PublishConnectionAnswer(rpcid: request.rpcid)
             answer.connectionID = grant.id
             answer.iceParameters = grant.credentials.parameters
@@ -267,9 +269,10 @@ extension Room {
         _ request: SubscribeRequest, _ user: String, _ link: LinkID, now: MediaTime, effects: inout [RoomEffect]
     ) -> [UInt8] {
         reply("subpc", request.rpcid) { () throws(Refused) in
-            let candidates = try candidates(request.policy)
+            let policy = try Room.policy(request.policy)
+            let candidates = try candidates(policy)
             let (grant, tracks) = try state.openSubscribing(
-                user, link: link, wanted: request.tracks, now: now, effects: &effects)
+                user, link: link, wanted: request.tracks, policy: policy, now: now, effects: &effects)
             var answer = SubscribeConnectionAnswer(rpcid: request.rpcid)
             answer.connectionID = grant.id
             answer.iceParameters = grant.credentials.parameters
@@ -365,7 +368,7 @@ extension Room {
             var answer = ConnectionAnswer<TrackReference>(rpcid: request.rpcid)
             answer.connectionID = grant.id
             answer.iceParameters = grant.credentials.parameters
-            answer.iceCandidates = try candidates(nil)
+            answer.iceCandidates = try candidates(grant.policy)
             return SignallingFrame.encode("\(type)-res", answer)
         }
     }
@@ -391,16 +394,16 @@ extension Room {
         } catch { return RefusalAnswer.frame(type: type, rpcid: rpcid, messageID: messageID, error) }
     }
 
-    private func candidates(_ policy: String?) throws(Refused) -> [ICECandidate] {
-        var wanted = CandidatePolicy.preferUDP
-        if let policy {
-            guard let known = CandidatePolicy(rawValue: policy) else {
-                throw Refused(
-                    .invalidParameter,
-                    "policy is preferUdp, forceUdp or forceTcp, not \(RoomState.quoted(policy))")
-            }
-            wanted = known
+    private static func policy(_ name: String?) throws(Refused) -> CandidatePolicy {
+        guard let name else { return .preferUDP }
+        guard let known = CandidatePolicy(rawValue: name) else {
+            throw Refused(
+                .invalidParameter, "policy is preferUdp, forceUdp or forceTcp, not \(RoomState.quoted(name))")
         }
+        return known
+    }
+
+    private func candidates(_ wanted: CandidatePolicy) throws(Refused) -> [ICECandidate] {
         let found = environment.connections.candidates(policy: wanted, worker: worker)
         if found.isEmpty {
             throw Refused(.mediaNotSupported, "this node has no candidate for the policy \(wanted.rawValue)")

@@ -116,6 +116,8 @@ extension RoomState {
     struct PublishConnection: Sendable {
         let id: String
         let transport: TransportID
+        /// Which candidates its client wants, also after a restart.
+        let policy: CandidatePolicy
         var credentials: ICECredentials
         var isConnected = false
     }
@@ -123,6 +125,7 @@ extension RoomState {
     struct SubscribeConnection: Sendable {
         let id: String
         let transport: TransportID
+        let policy: CandidatePolicy
         var credentials: ICECredentials
         /// Under which our reports leave.
         let localSSRC: UInt32

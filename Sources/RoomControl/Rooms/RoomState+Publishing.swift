@@ -9,13 +9,14 @@ package import RoomProtocol
 package struct ConnectionGrant: Sendable {
     package var id: String
     package var credentials: ICECredentials
+    package var policy: CandidatePolicy
 }
 
 extension RoomState {
     /// pubpc: a new publishing connection; an earlier one goes with its tracks.
     package mutating func openPublishing(
-        _ user: String, link: LinkID, offer: PublishOffer, tracks: [PublishedTrack], now: MediaTime,
-        effects: inout [RoomEffect]
+        _ user: String, link: LinkID, offer: PublishOffer, tracks: [PublishedTrack],
+        policy: CandidatePolicy = .preferUDP, now: MediaTime, effects: inout [RoomEffect]
     ) throws(Refused) -> (ConnectionGrant, [PublishedTrackResult]) {
         settle(now, effects: &effects)
         _ = try publisher(user, link: link, offer)
@@ -23,7 +24,8 @@ extension RoomState {
         try countChange(user, now: now)
         closePublishing(of: user, effects: &effects)
         let connection = PublishConnection(
-            id: newConnectionID(), transport: TransportID(nextNumber()), credentials: ICECredentials(using: &random))
+            id: newConnectionID(), transport: TransportID(nextNumber()), policy: policy,
+            credentials: ICECredentials(using: &random))
         members[user]?.session?.publishing = connection
         members[user]?.session?.words[.publishing] = nil
         var taken = Set(offer.tracks.flatMap { $0.encodings.flatMap(\.sources) })
@@ -32,7 +34,7 @@ extension RoomState {
             connection.transport, .publishing, of: user, connection.credentials, role: .client,
             fingerprints: offer.transport.fingerprints, localSSRC: newSSRC(&taken), effects: &effects)
         let results = add(tracks, of: user, offer: offer, effects: &effects)
-        return (ConnectionGrant(id: connection.id, credentials: connection.credentials), results)
+        return (ConnectionGrant(id: connection.id, credentials: connection.credentials, policy: policy), results)
     }
 
     /// pub-tracks: more tracks on the same connection.
@@ -97,7 +99,8 @@ extension RoomState {
         if let transport = members[user]?.session?.publishing?.transport {
             effects.append(.post(.restartICE(transport, credentials)))
         }
-        return ConnectionGrant(id: id, credentials: credentials)
+        let policy = members[user]?.session?.publishing?.policy ?? .preferUDP
+        return ConnectionGrant(id: id, credentials: credentials, policy: policy)
     }
 
     /// mute-tracks: changes of the publisher's own mute state are told to the others.

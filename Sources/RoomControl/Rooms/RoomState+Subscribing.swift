@@ -5,7 +5,8 @@ package import RoomProtocol
 extension RoomState {
     /// subpc: a new subscribing connection; an earlier one is replaced.
     package mutating func openSubscribing(
-        _ user: String, link: LinkID, wanted: [WantedTrack], now: MediaTime, effects: inout [RoomEffect]
+        _ user: String, link: LinkID, wanted: [WantedTrack], policy: CandidatePolicy = .preferUDP, now: MediaTime,
+        effects: inout [RoomEffect]
     ) throws(Refused) -> (ConnectionGrant, [SubscribedTrackResult]) {
         settle(now, effects: &effects)
         _ = try subscriber(user, link: link)
@@ -13,8 +14,8 @@ extension RoomState {
         dropSubscribing(of: user, posting: true, effects: &effects)
         var taken: Set<UInt32> = []
         let connection = SubscribeConnection(
-            id: newConnectionID(), transport: TransportID(nextNumber()), credentials: ICECredentials(using: &random),
-            localSSRC: newSSRC(&taken))
+            id: newConnectionID(), transport: TransportID(nextNumber()), policy: policy,
+            credentials: ICECredentials(using: &random), localSSRC: newSSRC(&taken))
         members[user]?.session?.subscribing = connection
         members[user]?.session?.words[.subscribing] = nil
         // The request carries no fingerprint: what binds the client is the password, which only its signalling has.
@@ -22,7 +23,7 @@ extension RoomState {
             connection.transport, .subscribing, of: user, connection.credentials, role: .server, fingerprints: [],
             localSSRC: connection.localSSRC, effects: &effects)
         let results = subscribe(user, wanted, effects: &effects)
-        return (ConnectionGrant(id: connection.id, credentials: connection.credentials), results)
+        return (ConnectionGrant(id: connection.id, credentials: connection.credentials, policy: policy), results)
     }
 
     /// sub-tracks: more tracks on the same connection.
@@ -78,7 +79,8 @@ extension RoomState {
         if let transport = members[user]?.session?.subscribing?.transport {
             effects.append(.post(.restartICE(transport, credentials)))
         }
-        return ConnectionGrant(id: id, credentials: credentials)
+        let policy = members[user]?.session?.subscribing?.policy ?? .preferUDP
+        return ConnectionGrant(id: id, credentials: credentials, policy: policy)
     }
 
     /// set-sub-profile: a wish for another layer. It is kept; the layer itself changes when the media does.

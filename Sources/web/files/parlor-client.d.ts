@@ -74,9 +74,11 @@ export const ErrorCode: Readonly<{
 
 /** What the calls of a client throw: a code to decide by, and a sentence in English for logs and developers. */
 export class RTCError extends Error {
-    constructor(code: number, message: string);
+    constructor(code: number, message: string, serverCode?: number);
     /** One of `ErrorCode`, or a newer server's. */
     readonly code: number;
+    /** The code that the server gave at the first step of a join, behind 21001; undefined if it gave none. */
+    readonly serverCode: number | undefined;
     /** The sentence with the code behind it. */
     toString(): string;
 }

@@ -52,7 +52,7 @@ class Signature(requests.auth.AuthBase):
 schemathesis.auth.set_from_requests(Signature())
 
 
-@schemathesis.serializer("application/sdp")
+@schemathesis.serializer("application/sdp", "application/trickle-ice-sdpfrag")
 def sdp(context, value):
     return value.encode() if isinstance(value, str) else json.dumps(value).encode()
 

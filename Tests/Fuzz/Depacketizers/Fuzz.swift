@@ -1,4 +1,4 @@
-// Hostile payloads, in any order, for the VP8, VP9 and Opus depacketizers. The linked files beside this one are the sources
+// Hostile payloads, in any order, for the VP8, VP9, H.264 and Opus depacketizers. The linked files beside this one are the sources
 // under test: they are not part of the wire library, with which fuzz targets are compiled.
 
 @_cdecl("LLVMFuzzerTestOneInput")

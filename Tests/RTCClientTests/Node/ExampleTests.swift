@@ -1,4 +1,6 @@
 import Foundation
+import MediaCodecs
+import MediaWire
 import ParlorNode
 import RTCClient
 import RoomControl
@@ -161,5 +163,81 @@ struct ExampleTests {
             let text = try String(contentsOf: folder.appending(path: "Examples/\(file)"), encoding: .utf8)
             #expect(block == text, "\(file)")
         }
+    }
+
+    /// Pictures with a counter, one each 40 ms, until the task is cancelled.
+    private static func pictures() -> AsyncStream<RTCVideoFrame> {
+        AsyncStream { continuation in
+            let task = Task {
+                var counter: UInt32 = 0
+                var picture = VideoFrame(width: 320, height: 240)
+                while !Task.isCancelled {
+                    let mark = TestPicture.Mark(counter: counter, captureMicroseconds: 0, publisher: 3)
+                    TestPicture.draw(into: &picture, mark)
+                    let time = Duration.milliseconds(40) * Int(counter)
+                    continuation.yield(RTCVideoFrame(width: 320, height: 240, i420: picture.bytes, time: time))
+                    counter += 1
+                    try? await Task.sleep(for: .milliseconds(40))
+                }
+                continuation.finish()
+            }
+            continuation.onTermination = { _ in task.cancel() }
+        }
+    }
+
+    @Test func `send pictures, encoded here or by the app, and watch them`() async throws {
+        let scene = try NodeScene()
+        let (alice, bob) = (try scene.client(), try scene.client())
+        var bobs = Listening(bob)
+        try await joinRoom(alice, token: scene.token("alice"))
+        try await joinRoom(bob, token: scene.token("bob"))
+        let filming = [
+            Task { try await film(alice, Self.pictures()) },
+            Task {
+                let encoder = try VPXEncoder(VPXEncoder.Settings(codec: .vp8))
+                let source = EncodedSource(encoder, Self.pictures())
+                try await film(alice) { await source.next(keyFrame: $0) }
+            },
+        ]
+        for _ in 0..<2 {
+            let track = try await bobs.wait { event in
+                if case .tracksSubscribed(let video, _, "alice") = event { video.first } else { nil }
+            }
+            let marks = try await Seen.pictures(5, of: 3, in: bob.videoFrames(of: track))
+            #expect(marks.count == 5)
+            #expect(await describe(bob, track).contains("packets lost"))
+        }
+        let user = try #require(bob.remoteUser("alice"))
+        let (seen, continuation) = AsyncStream.makeStream(of: Void.self)
+        let showing = Task { try await show(bob, user, picture: { _ in continuation.yield() }, sound: { _ in }) }
+        for await _ in seen { break }
+        for task in filming { task.cancel() }
+        alice.leave()
+        // The tracks have gone, and so it ends.
+        try await showing.value
+        bob.leave()
+        await scene.stop()
+    }
+}
+
+/// An app's own encoder.
+private actor EncodedSource {
+    private let encoder: VPXEncoder
+    private var pictures: AsyncStream<RTCVideoFrame>.Iterator
+    init(_ encoder: sending VPXEncoder, _ pictures: AsyncStream<RTCVideoFrame>) {
+        self.encoder = encoder
+        self.pictures = pictures.makeAsyncIterator()
+    }
+
+    func next(keyFrame: Bool) async -> RTCEncodedFrame? {
+        var pictures = pictures
+        guard let frame = await pictures.next(isolation: self) else { return nil }
+        self.pictures = pictures
+        if keyFrame { encoder.requestKeyFrame() }
+        var picture = VideoFrame(width: frame.width, height: frame.height)
+        picture.bytes = frame.i420
+        guard let encoded = try? encoder.encode(picture, time: Int64(frame.time / .milliseconds(1)) * 90)
+        else { return nil }
+        return RTCEncodedFrame(codec: .vp8, data: encoded.bytes, time: frame.time, isKeyFrame: encoded.isKeyFrame)
     }
 }

@@ -317,4 +317,25 @@ struct MediaTests {
         for client in [alice, bob] { client.leave() }
         await scene.stop()
     }
+
+    @Test func `media goes over TCP where there is no other way`() async throws {
+        let scene = try NodeScene()
+        var configuration = RTCConfiguration(servers: [scene.base])
+        configuration.transportPolicy = .forceTCP
+        let (alice, bob) = (try RTCClient(configuration: configuration), try RTCClient(configuration: configuration))
+        var bobs = Listening(bob)
+        try await joinRoom(alice, token: scene.token("alice"))
+        try await joinRoom(bob, token: scene.token("bob"))
+        let source = SyntheticSource(
+            number: 5, camera: LocalTrack(kind: .video), microphone: LocalTrack(kind: .audio))
+        try await alice.publish([source.microphone, source.camera].compactMap(\.self))
+        let running = Task { await source.run() }
+        let tracks = try await tracks(&bobs, of: "alice", bob)
+        let marks = try await Seen.pictures(30, of: 5, in: bob.videoFrames(of: tracks.video))
+        #expect(zip(marks.dropFirst(), marks).allSatisfy { $0.counter - $1.counter <= 5 })
+        #expect(try #require(await bob.statistics(of: tracks.video)).packetsLost == 0)
+        running.cancel()
+        for client in [alice, bob] { client.leave() }
+        await scene.stop()
+    }
 }

@@ -32,11 +32,11 @@ import Testing
         Refusal(
             name: "WebRTC of old",
             text: webRTC.replacing("UDP/TLS/RTP/SAVPF", with: "RTP/SAVPF"), line: 10,
-            reason: "it has no a=rtcp-mux"),
+            reason: "m-line 1 (line 10): it has no a=rtcp-mux"),
         Refusal(
             name: "data channel only",
             text: Offers.session([], ["m=application 9 UDP/DTLS/SCTP webrtc-datachannel"]), line: 6,
-            reason: "only audio and video"),
+            reason: "only audio and video are carried on legs"),
         Refusal(
             name: "not protected", text: Offers.session([], ["m=audio 9 RTP/AVP 111", "a=rtpmap:111 opus/48000/2"]),
             line: 6, reason: "no m-line can be used. m-line 1 (line 6): RTP/AVP is not protected"),

@@ -58,7 +58,7 @@ export class OwnMedia {
     async change(kind, id) {
         remember(kind, id);
         const constraints = kind === 'camera' ? { video: videoConstraints() } : { audio: audioConstraints() };
-        const [media] = (await navigator.mediaDevices.getUserMedia(constraints)).getTracks();
+        const [media] = (await openDevices(constraints)).getTracks();
         const place = kind === 'camera' ? 'video' : 'audio';
         this[place]?.stop();
         this[place] = media;
@@ -66,7 +66,16 @@ export class OwnMedia {
     }
 }
 
-function chosen(kind) { return remembered(kind) ? { deviceId: { ideal: remembered(kind) } } : {}; }
+function chosen(kind) { return remembered(kind) ? { deviceId: { exact: remembered(kind) } } : {}; }
+
+/** With the devices that were chosen; where one is not there any more, the browser chooses. */
+async function openDevices(constraints) {
+    try { return await navigator.mediaDevices.getUserMedia(constraints); } catch (error) {
+        if (error.name !== 'OverconstrainedError' && error.name !== 'NotFoundError') throw error;
+        const others = Object.entries(constraints).map(([kind, { deviceId, ...rest }]) => [kind, rest]);
+        return navigator.mediaDevices.getUserMedia(Object.fromEntries(others));
+    }
+}
 
 function videoConstraints() {
     const [width, height] = wishes.size ?? [1280, 720];
@@ -79,9 +88,9 @@ function audioConstraints() { return { ...chosen('microphone'), echoCancellation
 async function capture() {
     if (!navigator.mediaDevices) throw Object.assign(new Error(), { key: 'device.insecure' });
     const wanted = { audio: audioConstraints(), video: videoConstraints() };
-    try { return (await navigator.mediaDevices.getUserMedia(wanted)).getTracks(); } catch (first) {
+    try { return (await openDevices(wanted)).getTracks(); } catch (first) {
         for (const kind of ['audio', 'video']) {
-            try { return (await navigator.mediaDevices.getUserMedia({ [kind]: wanted[kind] })).getTracks(); } catch { /* The other, then. */ }
+            try { return (await openDevices({ [kind]: wanted[kind] })).getTracks(); } catch { /* The other, then. */ }
         }
         throw first;
     }

@@ -62,7 +62,8 @@ export function explain(error) {
     };
     if (error?.name in devices) return text(devices[error.name]);
     if (error?.key) return text(error.key, error.values);
-    const key = `error.${error?.code}`;
+    const code = error?.serverCode ?? error?.code;
+    const key = `error.${code}`;
     const sentence = key in english ? text(key) : text('error.other');
-    return error?.code ? `${sentence} (${error.code})` : `${sentence} ${error?.message ?? ''}`.trim();
+    return code ? `${sentence} (${code})` : `${sentence} ${error?.message ?? ''}`.trim();
 }

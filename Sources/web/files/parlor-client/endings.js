@@ -27,7 +27,7 @@ export function verdictOfJoin(failure) {
 export function lastly(failure) {
     switch (failure.kind) {
     case 'timeout': case 'ended': return { reason: 'error', error: new RTCError(ErrorCode.networkTimeout, failure.message) };
-    case 'unreachable': return { reason: 'error', error: new RTCError(ErrorCode.authFailed, failure.message) };
+    case 'unreachable': return { reason: 'error', error: new RTCError(ErrorCode.authFailed, failure.message, failure.code) };
     case 'refused': return infoOf(failure.code, failure.message);
     default: return { reason: 'error', error: failure.error ?? new RTCError(ErrorCode.fatal, failure.message) };
     }

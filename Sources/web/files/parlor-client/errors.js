@@ -34,10 +34,12 @@ export const ErrorCode = Object.freeze({
 
 /** What the calls of a client throw: a code to decide by, and a sentence in English for logs and developers. */
 export class RTCError extends Error {
-    constructor(code, message) {
+    constructor(code, message, serverCode) {
         super(message);
         this.name = 'RTCError';
         this.code = code;
+        /** The code that the server gave at the first step of a join, behind 21001; undefined if it gave none. */
+        this.serverCode = serverCode || undefined;
     }
 
     toString() { return `${this.message} (${this.code})`; }
@@ -63,7 +65,7 @@ export class Failure extends Error {
     get error() {
         switch (this.kind) {
         case 'refused': return new RTCError(this.code, this.message);
-        case 'denied': return new RTCError(ErrorCode.authFailed, this.code ? `${this.message} (${this.code})` : this.message);
+        case 'denied': return new RTCError(ErrorCode.authFailed, this.message, this.code);
         case 'timeout': case 'path': return new RTCError(ErrorCode.operationTimeout, this.message);
         case 'ended': case 'unreachable': return new RTCError(ErrorCode.networkTimeout, this.message);
         case 'cancelled': return new RTCError(ErrorCode.wrongState, this.message);

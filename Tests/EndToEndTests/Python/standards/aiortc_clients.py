@@ -2,7 +2,6 @@
 import asyncio
 import fractions
 import os
-import sys
 import time
 
 import aioice.ice
@@ -282,7 +281,7 @@ async def beside_webrtcbin(node):
     """Each plays what the other publishes: H.264 of GStreamer's here, VP8 of ours there."""
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "gstreamer_clients.py")
     other = await asyncio.create_subprocess_exec(
-        "/usr/bin/python3", script, *sys.argv[1:-1], "beside", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE)
+        "/usr/bin/python3", script, *node.options, "beside", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE)
     try:
         async with Publisher(node, "gst-in", "cy"), Player(node, "gst-out", "dan") as player:
             await player.plays("ann")

@@ -163,6 +163,8 @@ class Node:
         self.url = options.url
         self.media_port = options.media_port
         self.pid = options.pid
+        # For another script.
+        self.options = ["--url", self.url, "--media-port", str(self.media_port), "--pid", str(self.pid)]
 
     def token(self, room, user):
         """A room token, made as docs/server-api.md says, with the development keys."""

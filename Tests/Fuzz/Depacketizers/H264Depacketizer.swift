@@ -1,0 +1,1 @@
+../../../Sources/MediaCodecs/Payloads/H264Depacketizer.swift
