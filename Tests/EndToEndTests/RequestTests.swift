@@ -32,9 +32,9 @@ extension EndToEnd {
                 #expect(try await node.request("DELETE", location, headers: stranger).status == 403)
                 // A plain leg has no ICE, and an offer is no fragment.
                 let fragment = bearer + [("Content-Type", "application/trickle-ice-sdpfrag"), ("If-Match", "*")]
-                let candidate = "a=candidate:1\r\n"
-                #expect(try await node.request("PATCH", location, headers: fragment, body: candidate).status == 405)
-                #expect(try await node.request("PATCH", location, headers: sdp, body: candidate).status == 415)
+                let restart = "a=ice-ufrag:abcd\r\na=ice-pwd:0123456789012345678901\r\n"
+                #expect(try await node.request("PATCH", location, headers: fragment, body: restart).status == 405)
+                #expect(try await node.request("PATCH", location, headers: sdp, body: restart).status == 415)
                 #expect(try await node.request("DELETE", location, headers: bearer).status == 200)
                 #expect(try await node.request("DELETE", location, headers: bearer).status == 404)
                 #expect(try await node.request("GET", location).status == 404)

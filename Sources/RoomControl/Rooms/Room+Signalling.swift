@@ -119,7 +119,12 @@ extension Room {
         let outlet = links[link]
         let isIn = state.heard(user, link: link, now: now, effects: &effects)
         if isIn {
-            if let answer = answer(frame, user, link, now: now, effects: &effects) { outlet?.send(answer) }
+            let answer = answer(frame, user, link, now: now, effects: &effects)
+            // What the worker must know comes before what the answer provokes; the others hear of it after.
+            let (commands, others) = effects.splitByReceiver()
+            obey(commands)
+            if let answer { outlet?.send(answer) }
+            effects = others
         }
         obey(effects)
         await afterwards()

@@ -18,6 +18,15 @@ package enum RoomEffect: Sendable {
     case closed
 }
 
+extension [RoomEffect] {
+    /// Those for the worker, and the others, each in their order.
+    func splitByReceiver() -> (commands: [RoomEffect], others: [RoomEffect]) {
+        var (commands, others): ([RoomEffect], [RoomEffect]) = ([], [])
+        for effect in self { if case .post = effect { commands.append(effect) } else { others.append(effect) } }
+        return (commands, others)
+    }
+}
+
 /// What happened in a room, for logs, metrics and webhooks.
 package enum RoomNotice: Hashable, Sendable {
     /// A new life of the room began: by the server API, or by the first join.

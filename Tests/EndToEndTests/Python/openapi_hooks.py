@@ -20,6 +20,10 @@ KNOWN = json.loads(os.environ["PARLOR_OPENAPI"])
 BEFORE_ROUTES = {400, 408, 413, 414, 431}
 
 
+# What a client of WHIP sends to begin ICE anew (RFC 8840, section 9).
+FRAGMENT = "a=ice-ufrag:abcd\r\na=ice-pwd:0123456789012345678901\r\na=mid:0\r\n"
+
+
 class Signature(requests.auth.AuthBase):
     """Signs the request as it leaves; legs get the room token that the test made for them."""
 
@@ -98,6 +102,8 @@ def before_call(context, case, kwargs):
         if path in ("/whip", "/whep") and isinstance(case.body, str):
             offer = KNOWN["publishOffer" if path == "/whip" else "playOffer"]
             case.body = pick(case, offer, case.body)
+        elif path.endswith("/{leg}") and isinstance(case.body, str):
+            case.body = FRAGMENT
         elif path.endswith("/createroom") and isinstance(case.body, dict) and "roomName" in case.body:
             case.body = dict(case.body, roomName=pick(case, KNOWN["otherRoom"], case.body["roomName"]))
         elif path.endswith("/users/{user}") and isinstance(case.body, dict) and case.body.get("privileges"):

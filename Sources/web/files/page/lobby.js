@@ -58,7 +58,9 @@ export class Lobby {
         const first = [usesToken ? find('token') : find('room-name'), find('name')].find((field) => !field.value);
         (first ?? find('join')).focus();
         await this.#preview();
-        if (wishes.joins && !this.hasJoined) await this.#join();
+        // Whoever made a link with a token of theirs must not see a stranger's camera without a word of consent.
+        const isConsent = this.source !== 'devices' || !usesToken;
+        if (wishes.joins && isConsent && !this.hasJoined) await this.#join();
     }
 
     hide() {

@@ -96,7 +96,9 @@ export class Tile {
         const { track } = this;
         if (this.isOwn || !track?.isSubscribed || track.profiles.length < 2) return;
         const pixels = this.element.clientWidth * Math.min(devicePixelRatio, 2);
-        const wanted = this.quality === 'auto' ? fittingProfile(pixels, track.wantedProfile) : this.quality;
+        const fitting = this.quality === 'auto' ? fittingProfile(pixels, track.wantedProfile) : this.quality;
+        // Of two layers there is no middle one.
+        const wanted = track.profiles.includes(fitting) ? fitting : 'high';
         if (wanted !== track.wantedProfile) this.room.setProfile(track, wanted);
     }
 
@@ -114,6 +116,7 @@ export class Tile {
         if (!this.isOwn && (this.track?.profiles?.length ?? 0) > 1) {
             choices.push({ heading: 'tile.quality' });
             for (const quality of ['auto', 'high', 'medium', 'low']) {
+                if (quality !== 'auto' && !this.track.profiles.includes(quality)) continue;
                 choices.push({
                     key: `tile.quality.${quality}`, isRadio: true, isChecked: this.quality === quality,
                     act: () => this.setQuality(quality),

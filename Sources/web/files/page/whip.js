@@ -41,8 +41,10 @@ async function source() {
 
 async function stop() {
     find('stop').disabled = true;
-    if (resource) await fetch(resource, { method: 'DELETE', headers: { Authorization: `Bearer ${find('token').value.trim()}` } });
-    resource = undefined;
     connection?.close();
+    const headers = { Authorization: `Bearer ${find('token').value.trim()}` };
+    // A node that is not reached notices the end by itself.
+    if (resource) await fetch(resource, { method: 'DELETE', headers }).catch(() => {});
+    resource = undefined;
     for (const track of find('video').srcObject?.getTracks() ?? []) track.stop();
 }
