@@ -263,4 +263,60 @@ struct LayerTests {
         #expect(estimates.count >= 3)
         #expect(estimates.allSatisfy { $0 >= 300_000 && $0 <= 20_000_000 })
     }
+
+    @Test("padding of a layer before its key frame moves no numbers")
+    func paddingBeforeTheSwitch() throws {
+        let (scene, alice, track, layers) = layered(29)
+        let bob = scene.subscriber(room: 1)
+        let subscription = scene.subscribe(bob, to: track, layer: .low)
+        let media = try #require(alice.media)
+        // The layers' lines lie far apart.
+        for frame in 0..<600 {
+            layers[1].send(alice, scene.network, isKey: frame == 0)
+            scene.network.run(for: .milliseconds(1))
+        }
+        for frame in 0..<10 {
+            for layer in layers { layer.send(alice, scene.network, isKey: frame == 0) }
+            scene.network.run(for: .milliseconds(33))
+        }
+        scene.network.apply(.setLayer(subscription, .high))
+        for frame in 0..<12 {
+            layers[1].index += 1
+            media.publish(
+                scene.network, ssrc: 32, index: layers[1].index, timestamp: layers[1].timestamp, payloadType: 96,
+                payload: [], padding: 50)
+            for layer in layers { layer.send(alice, scene.network, isKey: frame == 10) }
+            scene.network.run(for: .milliseconds(33))
+        }
+        let received = try #require(bob.media).received
+        #expect(received.last?.payload[6] == 2)
+        for (before, after) in zip(received, received.dropFirst()) {
+            #expect(after.sequence &- before.sequence == 1)
+        }
+    }
+
+    @Test("a number that was given away stands for one packet for good, also when its bytes are overwritten")
+    func noSecondPlaintext() throws {
+        let scene = BrowserScene(seed: 30)
+        let alice = scene.publisher(room: 1)
+        let bob = scene.subscriber(room: 1)
+        let track = scene.track(of: alice, encodings: [EncodingSpec(ssrcs: [11], rtxSSRC: 12)])
+        _ = scene.subscribe(bob, to: track, rtx: nil)
+        let media = try #require(alice.media)
+        let big = BrowserScene.frame(picture: 1, level: 1, isKey: true, content: 1) + [UInt8](repeating: 7, count: 1100)
+        for index in 0..<400 {
+            media.publish(
+                scene.network, ssrc: 11, index: UInt64(1000 + index), timestamp: UInt32(3000 * index), payloadType: 96,
+                payload: big)
+            scene.network.run(for: .milliseconds(1))
+        }
+        scene.network.run(for: .milliseconds(20))
+        let count = try #require(bob.media).receivedCount
+        media.publish(
+            scene.network, ssrc: 12, index: 50, timestamp: 3000 * 5, payloadType: 97,
+            payload: [UInt8(1005 >> 8), UInt8(1005 & 0xFF)] + big.reversed())
+        scene.network.run(for: .milliseconds(20))
+        #expect(try #require(bob.media).receivedCount == count)
+        #expect(scene.network.switchboard.dropCount(.duplicate) == 1)
+    }
 }

@@ -161,6 +161,8 @@ extension Switchboard {
         for other in transports[transport].pointee.subscriptions.all
         where subscriptions[other].pointee.ssrc == spec.ssrc { return false }
 
+        // Each stream that ended is remembered for good, so there is an end to them.
+        guard transports[transport].pointee.retired.count < Transport.retiredLimit else { return false }
         let highest = tracks[track].pointee.encodings[tracks[track].pointee.encodings.count - 1]
         var subscription = Subscription(
             spec, track: track, encoding: highest, transport: transport, isVideo: tracks[track].pointee.isVideo,

@@ -159,7 +159,12 @@ extension Switchboard {
     private mutating func take(_ change: WebRTCConnection.Change, _ path: WebRTCPath, transport place: Int) {
         let forgotten: WebRTCPath?
         switch change {
-        case .nothing: return
+        case .nothing:
+            // Another transport may have had the address meanwhile.
+            if path.socket.isShared, addresses.find(path.address) != Int32(place) {
+                addresses.insert(path.address, Int32(place))
+            }
+            return
         case .added(let old): forgotten = old
         case .moved(let old):
             forgotten = old

@@ -91,8 +91,16 @@ extension Switchboard {
             return
         }
         var reader = RTCPNackReader(block)
-        while let sequence = reader.next(bytes) { resend(sequence, subscription: subscription, now: now) }
+        // More in one message than anybody's history could give is nobody's honest wish.
+        var left = Self.nackLimit
+        while left > 0, let sequence = reader.next(bytes) {
+            left &-= 1
+            resend(sequence, subscription: subscription, now: now)
+        }
     }
+
+    /// Numbers that are looked for in one NACK.
+    static var nackLimit: Int { 256 }
 
     /// Sends a packet again, from the cache, under the number it had.
     private mutating func resend(_ sequence: UInt16, subscription place: Int, now: MediaTime) {
@@ -102,7 +110,9 @@ extension Switchboard {
         let highest = subscription.pointee.rewriter.highestOut
         let step = Int16(truncatingIfNeeded: sequence &- UInt16(truncatingIfNeeded: highest))
         let number = highest &+ Int64(step)
-        guard step <= 0, let original = subscription.pointee.rewriter.inverse(number),
+        // On its way to another layer its numbers are still those of the one before, and its cache is not.
+        guard step <= 0, subscription.pointee.leftAt == nil,
+            let original = subscription.pointee.rewriter.inverse(number),
             let packet = encoding.pointee.cache.find(original)
         else {
             // Not sent yet, left out, or forgotten. One that we miss ourselves is forwarded when it comes.
@@ -165,7 +175,9 @@ extension Switchboard {
     @discardableResult
     mutating func wantKeyFrame(encoding place: Int, now: MediaTime) -> Bool {
         let encoding = encodings[place]
-        guard encoding.pointee.canRequestKeyFrames, encoding.pointee.reception.hasStarted else { return false }
+        guard encoding.pointee.canRequestKeyFrames, encoding.pointee.reception.hasStarted,
+            encoding.pointee.hasListeners
+        else { return false }
         let decision = encoding.pointee.keyFrames.want(now: now)
         if decision == .send { sendKeyFrameRequest(encoding: place) }
         if let due = encoding.pointee.keyFrames.due { arm(encoding: place, at: due) }

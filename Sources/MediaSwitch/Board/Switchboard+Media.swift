@@ -264,8 +264,10 @@ extension Switchboard {
         }
         let isFirst = !encoding.pointee.reception.hasStarted
         let isBack = !isFirst && now - encoding.pointee.reception.lastArrival > Self.longPause
+        let restarts = encoding.pointee.reception.restarts
         let arrival = encoding.pointee.reception.accept(
             sequence: header.sequenceNumber, timestamp: header.timestamp, now: now)
+        if encoding.pointee.reception.restarts != restarts { jumped(encoding: place, now: now) }
         if isFirst, encoding.pointee.hasSiblings { chooseLayers(track: encoding.pointee.track, now: now) }
         guard case .accepted(let sequence, let timestamp, let gap) = arrival else {
             if case .duplicate = arrival { drops.count(.duplicate) } else { drops.count(.implausibleSequence) }
@@ -291,7 +293,7 @@ extension Switchboard {
         sequence: Int64, timestamp: UInt32, encoding place: Int
     ) {
         let encoding = encodings[place]
-        if encoding.pointee.cache.find(sequence) != nil {
+        if encoding.pointee.cache.knows(sequence) {
             drops.count(.duplicate)
             return
         }
@@ -354,6 +356,16 @@ extension Switchboard {
         encoding.pointee.missing.forget()
     }
 
+    /// The numbering has jumped, and the line has not: what decoders build on is lost. Who cannot be asked for a key frame goes on.
+    private mutating func jumped(encoding place: Int, now: MediaTime) {
+        let encoding = encodings[place]
+        guard encoding.pointee.canRequestKeyFrames else { return }
+        for position in 0..<encoding.pointee.subscriptions.count {
+            subscriptions[encoding.pointee.subscriptions[position]].pointee.awaitsKeyFrame = true
+        }
+        wantKeyFrame(encoding: place, now: now)
+    }
+
     /// A packet of the encoding's source that is not forwarded takes its place in the numbering all the same, and leaves no gap.
     private mutating func passOver(_ header: RTPHeader, encoding place: Int, now: MediaTime) {
         let encoding = encodings[place]
@@ -400,7 +412,8 @@ extension Switchboard {
                 let waiting = encoding.pointee.pending[encoding.pointee.nextPending]
                 encoding.pointee.nextPending &+= 1
                 guard !waiting.isLeftOut else {
-                    subscription.pointee.rewriter.skip(waiting.sequence)
+                    // Before its start it has no numbers on this line yet.
+                    if !subscription.pointee.awaitsKeyFrame { subscription.pointee.rewriter.skip(waiting.sequence) }
                     continue
                 }
                 guard let packet = encoding.pointee.cache.find(waiting.sequence) else {
@@ -461,7 +474,7 @@ extension Switchboard {
         if isLayered { shiftPictures(of: subscription, to: packet, encoding.pointee.cache.content(of: packet)) }
         subscription.pointee.start(
             at: packet.pointee.sequence, timestamp: packet.pointee.timestamp,
-            clockRate: encoding.pointee.reception.clockRate,
+            clockRate: encoding.pointee.reception.clockRate, isLayered: isLayered,
             clock: isLayered ? EncodingClock(encoding.pointee.reception) : nil, now: now)
         if isLayered {
             let count = tracks[encoding.pointee.track].pointee.encodings.count

@@ -226,7 +226,7 @@ extension Switchboard {
         let transport = transports[place]
         guard transport.pointee.rtcpDestination != nil else { return }
         var ssrcs = [transport.pointee.localSSRC]
-        ssrcs += transport.pointee.retired.keys.sorted()
+        ssrcs += transport.pointee.retired.keys.prefix(30).sorted()
         let most = Array(ssrcs.prefix(31))
         sendRTCP(transport: place, asCompound: true) { writer in
             most.withUnsafeBufferPointer { writer.goodbye(ssrcs: $0) }

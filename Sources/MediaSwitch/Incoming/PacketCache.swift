@@ -60,6 +60,12 @@ package struct PacketCache: ~Copyable {
         return UnsafePointer(entry)
     }
 
+    /// Whether a packet of this number has been here, even if its bytes were overwritten since: a number that was given away stands
+    /// for one packet for good (RFC 3711, section 9.1).
+    @inline(__always) package func knows(_ sequence: Int64) -> Bool {
+        sequence >= 0 && (entries + Int(sequence & entryMask)).pointee.sequence == sequence
+    }
+
     /// Extensions and payload of a packet that `find` has just found.
     @inline(__always) package func content(of packet: UnsafePointer<CachedPacket>) -> UnsafeRawPointer {
         UnsafeRawPointer(bytes + Int(truncatingIfNeeded: packet.pointee.position) & (byteCapacity - 1))
@@ -99,7 +105,8 @@ package struct PacketCache: ~Copyable {
         byteCapacity *= 2
         bytes = .allocate(byteCount: byteCapacity, alignment: 64)
         let packets = kept.map { entries[$0] }
-        for slot in 0...Int(entryMask) { entries[slot].sequence = -1 }
+        // Those that are gone keep their numbers, far from any byte.
+        for slot in 0...Int(entryMask) { entries[slot].position = 1 << 62 }
         end = 0
         for packet in packets {
             let source = oldBytes + Int(truncatingIfNeeded: packet.position) & oldMask

@@ -33,6 +33,8 @@ struct Reception {
     /// What would follow a number that fits nowhere: two in a row are a restart (RFC 3550, appendix A.1: bad_seq).
     private var suspect: UInt16?
     private(set) var received: UInt64 = 0
+    /// How often the source's numbering began anew, modulo 2^32.
+    private(set) var restarts: UInt32 = 0
     private(set) var lastArrival = MediaTime.zero
     private var transit: Int64 = 0
     private var hasTransit = false
@@ -113,6 +115,7 @@ struct Reception {
     /// The source goes on elsewhere: the line goes on right after the highest. What comes from before has no place any more.
     private mutating func restartNumbering(at extended: Int64, _ timestamp: UInt32, _ now: MediaTime) -> Arrival {
         suspect = nil
+        restarts &+= 1
         received &+= 1
         highest = extended
         floor = extended

@@ -112,9 +112,10 @@ struct Subscription {
 
     /// From this packet of the line on, copies are sent.
     mutating func start(
-        at sequence: Int64, timestamp: UInt32, clockRate: UInt32, clock: EncodingClock?, now: MediaTime
+        at sequence: Int64, timestamp: UInt32, clockRate: UInt32, isLayered: Bool, clock: EncodingClock?, now: MediaTime
     ) {
-        rewriter.start(at: sequence, forgetting: leftAt != nil)
+        // With layers the picture numbers are shifted anew: what was sent before would be written otherwise now.
+        rewriter.start(at: sequence, forgetting: isLayered)
         awaitsKeyFrame = false
         startsAt = .min
         if let leftAt {

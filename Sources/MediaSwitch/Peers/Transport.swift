@@ -23,8 +23,12 @@ struct RetiredStream {
 struct Transport: ~Copyable {
     /// How many SSRCs a plain leg may bring in.
     static var plainBindingLimit: Int { 16 }
-    /// How many a WebRTC transport may, over its life: no place in its opener is ever given back.
-    static var webRTCBindingLimit: Int { 128 }
+    /// How many a WebRTC transport may at one time,
+    static var webRTCBindingLimit: Int { 512 }
+    /// and over its life: no place in its opener is ever given back. A camera that comes and goes takes two each time.
+    static var webRTCSourceLimit: Int { 512 }
+    /// Streams that may have ended on one transport.
+    static var retiredLimit: Int { 4096 }
 
     let id: TransportID
     let peer: Int
@@ -158,7 +162,7 @@ struct Transport: ~Copyable {
 
     /// DTLS has agreed on keys. False: they cannot be used.
     mutating func begin(inbound: SRTPMasterKey, outbound: SRTPMasterKey) -> Bool {
-        guard !isReady, let newOpener = SRTPOpener(key: inbound, maximumSSRCs: Self.webRTCBindingLimit),
+        guard !isReady, let newOpener = SRTPOpener(key: inbound, maximumSSRCs: Self.webRTCSourceLimit),
             let newSealer = SRTPSealer(key: outbound)
         else { return false }
         opener = newOpener
