@@ -33,10 +33,10 @@ find('token').value = new URLSearchParams(location.search).get('token') ?? await
 
 async function stop() {
     find('stop').disabled = true;
-    connection?.close();
     const headers = { Authorization: `Bearer ${find('token').value.trim()}` };
     // A node that is not reached notices the end by itself.
     if (resource) await fetch(resource, { method: 'DELETE', headers }).catch(() => {});
     resource = undefined;
+    connection?.close();
     find('video').srcObject = null;
 }

@@ -41,10 +41,10 @@ async function source() {
 
 async function stop() {
     find('stop').disabled = true;
-    connection?.close();
     const headers = { Authorization: `Bearer ${find('token').value.trim()}` };
     // A node that is not reached notices the end by itself.
     if (resource) await fetch(resource, { method: 'DELETE', headers }).catch(() => {});
     resource = undefined;
+    connection?.close();
     for (const track of find('video').srcObject?.getTracks() ?? []) track.stop();
 }
