@@ -71,7 +71,7 @@ package struct H264Depacketizer {
                 frame.bytes.append(contentsOf: bytes)
             case 24:
                 // STAP-A (section 5.7.1): each NAL unit has its length in two bytes before it.
-                guard !isFragmented else { return false }
+                guard !isFragmented, bytes.count > 1 else { return false }
                 var cursor = 1
                 while cursor < bytes.count {
                     guard cursor + 2 <= bytes.count else { return false }
