@@ -334,17 +334,12 @@ private struct PlainOfferReader {
     // MARK: The result
 
     func checkAnyAccepted() throws(NegotiationError) {
-        var reasons: [String] = []
-        var first: Int?
-        for (index, state) in states.enumerated() {
+        var refused: [(media: MediaDescription, reason: String)] = []
+        for (media, state) in zip(session.media, states) {
             guard case .refused(let reason) = state else { return }
-            let line = session.media[index].line
-            first = first ?? line
-            reasons.append("m-line \(index + 1) (line \(line)): \(reason)")
+            refused.append((media, reason))
         }
-        let shown = reasons.prefix(8).joined(separator: "; ")
-        let more = reasons.count > 8 ? "; and \(reasons.count - 8) more" : ""
-        throw NegotiationError(.notAcceptable, line: first, reason: "no m-line can be used. \(shown)\(more)")
+        throw .noUsableLine(refused)
     }
 
     func finish(_ offer: inout PlainOffer) {

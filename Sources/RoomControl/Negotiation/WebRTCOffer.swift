@@ -37,21 +37,7 @@ package struct WebRTCOffer: Sendable {
     }
 
     /// One m-line of the offer.
-    package struct Line: Sendable {
-        package enum Outcome: Sendable {
-            case accepted(AcceptedLine)
-            /// Rejected by port 0 in the answer, for this reason.
-            case refused(String)
-        }
-
-        package var media: MediaDescription
-        package var outcome: Outcome
-
-        package var accepted: AcceptedLine? {
-            guard case .accepted(let line) = outcome else { return nil }
-            return line
-        }
-    }
+    package typealias Line = OfferLine<AcceptedLine>
 
     /// An m-line that the answer accepts.
     package struct AcceptedLine: Sendable {

@@ -45,14 +45,11 @@ private struct WebRTCOfferReader {
     }
 
     private func nothingUsable() -> NegotiationError {
-        let reasons = lines.enumerated().prefix(8).compactMap { index, line -> String? in
-            guard case .refused(let reason) = line.outcome else { return nil }
-            return "m-line \(index + 1) (line \(line.media.line)): \(reason)"
-        }
-        let more = lines.count > 8 ? "; and \(lines.count - 8) more" : ""
-        return NegotiationError(
-            .notAcceptable, line: lines.first?.media.line,
-            reason: "no m-line can be used. \(reasons.joined(separator: "; "))\(more)")
+        .noUsableLine(
+            lines.compactMap { line in
+                guard case .refused(let reason) = line.outcome else { return nil }
+                return (line.media, reason)
+            })
     }
 
     private func readLine(_ media: MediaDescription) throws(NegotiationError) -> WebRTCOffer.Line.Outcome {
