@@ -277,6 +277,40 @@ struct WebRTCTransportTests {
         #expect(silent == [dead.transport])
     }
 
+    @Test("a path that goes quiet is told of once for each silence, before the limit, and its end at once")
+    func quiet() {
+        let scene = BrowserScene(seed: 17)
+        let browser = scene.subscriber(room: 1)
+        let neverUp = scene.browser(room: 1, nodeRole: .server)
+        neverUp.check(scene.network)
+        scene.network.run(for: .milliseconds(20))
+        _ = scene.network.takeEvents()
+        let start = scene.network.now
+        var told: [String] = []
+        func run(_ seconds: Int, checks: Bool) {
+            for _ in 0..<seconds {
+                if checks { browser.check(scene.network) }
+                scene.network.run(for: .seconds(1))
+                for event in scene.network.takeEvents() {
+                    let second = Int((scene.network.now - start).seconds)
+                    switch event {
+                    case .transportQuiet(browser.transport): told.append("quiet \(second)")
+                    case .transportHeard(browser.transport): told.append("heard \(second)")
+                    case .transportSilent(browser.transport): told.append("silent \(second)")
+                    case .transportQuiet: told.append("quiet, but was never connected")
+                    default: break
+                    }
+                }
+            }
+        }
+        run(5, checks: true)
+        run(20, checks: false)
+        run(1, checks: true)
+        // Between two looks at the last silence it is quiet again.
+        run(45, checks: false)
+        #expect(told == ["quiet 15", "heard 26", "quiet 36", "silent 56"])
+    }
+
     @Test("close_notify ends the transport, and a removed one says it")
     func closing() {
         let scene = BrowserScene(seed: 11)

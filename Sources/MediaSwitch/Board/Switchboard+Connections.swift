@@ -117,6 +117,7 @@ extension Switchboard {
         let wasAway = now - transport.pointee.lastHeard > Self.takeoverSilence
         transport.pointee.lastHeard = now
         transport.pointee.isSilent = false
+        if transport.pointee.isQuiet { reportHeard(transport: place, now: now) }
         let change = connection.pointee.checked(
             path, nominates: request.usesCandidate, isCurrent: number == connection.pointee.fragment, now: now)
         take(change, path, transport: place)
@@ -253,6 +254,7 @@ extension Switchboard {
                 return
             }
             events.append(.transportConnected(transport.pointee.id, transport.pointee.remote))
+            if let limit = transport.pointee.quietLimit { arm(transport: place, at: now + limit) }
             for subscription in transport.pointee.subscriptions.all { join(subscription: subscription, now: now) }
         case .failed(let failure):
             fail(transport: place, failure)

@@ -46,6 +46,8 @@ struct Transport: ~Copyable {
     let localSSRC: UInt32
     let cname: [UInt8]
     let silenceLimit: MediaDuration?
+    /// `nil`: a plain leg.
+    let quietLimit: MediaDuration?
     let reducedSizeRTCP: Bool
 
     /// A sending leg stays where it was first heard; a receiving one is followed.
@@ -72,6 +74,8 @@ struct Transport: ~Copyable {
     var lastHeard: MediaTime
     var lastHeardReported: MediaTime?
     var isSilent = false
+    /// It was reported as quiet, and not heard since.
+    var isQuiet = false
     /// The network refuses our packets since then; the last refusal.
     var refusedSince = MediaTime(nanoseconds: .min / 2)
     var lastRefused = MediaTime(nanoseconds: .min / 2)
@@ -104,6 +108,7 @@ struct Transport: ~Copyable {
         localSSRC = spec.localSSRC
         cname = Array(spec.cname.utf8.prefix(255))
         silenceLimit = spec.silenceLimit
+        quietLimit = nil
         reducedSizeRTCP = spec.reducedSizeRTCP
         switch spec.remote {
         case .latched:
@@ -139,6 +144,7 @@ struct Transport: ~Copyable {
         localSSRC = spec.localSSRC
         cname = Array(spec.cname.utf8.prefix(255))
         silenceLimit = spec.silenceLimit
+        quietLimit = spec.quietLimit
         reducedSizeRTCP = true
         isLatching = false
         remote = .unspecified

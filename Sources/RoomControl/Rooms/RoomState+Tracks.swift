@@ -217,7 +217,7 @@ extension RoomState {
                 drop(leg, failure == .closedByPeer ? .left : .failed, now: now, effects: &effects)
             }
         case .layerChanged(let id, let layer): layerChanged(id, layer, effects: &effects)
-        case .removed, .snapshot: break
+        case .removed, .snapshot, .transportQuiet: break
         }
     }
 
