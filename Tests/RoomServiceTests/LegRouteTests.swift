@@ -101,6 +101,7 @@ import WebTransport
             snapshot.subscriptions.append(subscription)
         }
         node.plane.setSnapshot(snapshot)
+        await node.clock.advance(by: WorkerFigures.age)
         state = try await node.send("GET", player).decoded(LegState.self)
         #expect(state.state == "active")
         #expect(state.tracks.map(\.user) == ["alice", "alice"])
@@ -124,6 +125,32 @@ import WebTransport
         let one = try await node.leg("/whep?track=\(tracks[1])", as: "carol")
         let oneState = try await node.send("GET", one).decoded(LegState.self)
         #expect(oneState.tracks.map(\.track) == [nil, tracks[1]])
+    }
+
+    /// However many look, the media thread copies its figures at most five times per second.
+    @Test func manyLooksAreOneCopy() async throws {
+        let node = ServiceFixture()
+        let location = try await node.leg("/whip", as: "alice")
+        var snapshot = MediaSnapshot(time: .zero)
+        var transport = MediaSnapshot.Transport(id: try #require(node.plane.model().transports.keys.first))
+        transport.packetsIn = 1
+        snapshot.transports = [transport]
+        node.plane.setSnapshot(snapshot)
+        await withTaskGroup(of: Int.self) { group in
+            for number in 0..<500 {
+                group.addTask { await node.send("GET", number % 5 == 0 ? "/metrics" : location).status }
+            }
+            for await status in group { #expect(status == 200) }
+        }
+        #expect(node.plane.snapshotsMade == 1)
+
+        snapshot.transports[0].packetsIn = 2
+        node.plane.setSnapshot(snapshot)
+        await node.clock.advance(by: .milliseconds(199))
+        #expect(try await node.send("GET", location).decoded(LegState.self).packetsIn == 1)
+        await node.clock.advance(by: .milliseconds(1))
+        #expect(try await node.send("GET", location).decoded(LegState.self).packetsIn == 2)
+        #expect(node.plane.snapshotsMade == 2)
     }
 
     @Test func aLookRenewsTheLease() async throws {
