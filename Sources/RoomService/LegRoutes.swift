@@ -8,6 +8,7 @@ struct LegRoutes: Sendable {
     let endpoint: JoinEndpoint
     let clientAddress: ClientAddress
     let counters: NodeCounters
+    let clock: RoomClock
     var iceServers: [ICEServer] = []
 
     /// More than any offer has lines.
@@ -31,7 +32,7 @@ struct LegRoutes: Sendable {
             if components.count == 1 {
                 response.headers["Accept-Post"] = SDPContent.description
                 // Anybody may ask; credentials come with the leg.
-                response.headers["Link"] = ICEServer.link(iceServers.filter { $0.credential == nil })
+                response.headers["Link"] = ICEServer.publicLinks(iceServers)
             } else {
                 response.headers["Accept-Patch"] = SDPContent.fragment
             }
@@ -51,7 +52,7 @@ struct LegRoutes: Sendable {
     ) async -> (answer: HTTPResponse, code: Int) {
         guard let token = Bearer.token(of: request) else { return (Refusal.missingToken, 10001) }
         do throws(JoinRefusal) {
-            _ = try endpoint.verify(token)
+            let user = try endpoint.verify(token).user
             guard SDPContent.type(of: request) == SDPContent.description else {
                 var answer = Answer.error(415, "the body must be \(SDPContent.description)", code: 10053)
                 answer.headers["Accept-Post"] = SDPContent.description
@@ -74,7 +75,7 @@ struct LegRoutes: Sendable {
             if let tag = leg.entityTag {
                 answer.headers["ETag"] = tag
                 answer.headers["Accept-Patch"] = SDPContent.fragment
-                answer.headers["Link"] = ICEServer.link(iceServers)
+                answer.headers["Link"] = ICEServer.links(iceServers, for: user, unixTime: clock.unixTime())
             }
             // The answer holds keys.
             answer.headers["Cache-Control"] = "no-store"

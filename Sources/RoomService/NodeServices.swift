@@ -62,7 +62,7 @@ package struct NodeServices: Sendable {
             admission: admission)
         legs = LegRoutes(
             endpoint: endpoint, clientAddress: ClientAddress(isTrustedProxy: settings.isTrustedProxy),
-            counters: counters, iceServers: settings.iceServers)
+            counters: counters, clock: environment.clock, iceServers: settings.iceServers)
         legs.add(to: &router)
         signalling = SignallingRoutes(
             endpoint: SignallingEndpoint(

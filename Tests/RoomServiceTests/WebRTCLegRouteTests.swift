@@ -222,8 +222,10 @@ import WebTransport
 
     @Test func iceServersAreLinked() async throws {
         let node = ServiceFixture(iceServers: [
-            ICEServer(url: "stun:stun.example.net"),
-            ICEServer(url: "turn:turn.example.net?transport=udp", username: "us\"er", credential: "se cret"),
+            ICEServer(urls: ["stun:stun.example.net"]),
+            ICEServer(
+                urls: ["turn:turn.example.net?transport=udp"],
+                access: .password(username: "us\"er", credential: "se cret")),
         ])
         let stun = "<stun:stun.example.net>; rel=\"ice-server\""
         let turn =
@@ -237,6 +239,33 @@ import WebTransport
         #expect(options.headers["Access-Control-Allow-Headers"]?.contains("If-Match") == true)
         let session = await node.send("OPTIONS", answer.headers["Location"] ?? "")
         #expect(session.headers["Accept-Patch"] == Self.fragment && session.headers["Allow"]?.contains("PATCH") == true)
+    }
+
+    /// draft-uberti-behave-turn-rest-00, section 2.2, as coturn's `use-auth-secret` reckons it.
+    @Test func turnServersWithASecretGetACredentialForEachUser() async throws {
+        let secret = "the-shared-secret"
+        let server = ICEServer(
+            urls: ["stun:a.example.net", "turn:a.example.net", "turns:a.example.net:443?transport=tcp"],
+            access: .secret(secret))
+        let node = ServiceFixture(iceServers: [server])
+        let answer = await node.post("/whip", as: "alice", offer: try Self.offer("obs-whip"))
+        let expiry = node.clock.clock.unixTime() + 86_400
+        let made = try #require(TURNCredential(secret: secret, user: "alice", expiresAt: expiry))
+        let link = try #require(answer.headers["Link"])
+        let access =
+            "username=\"\(expiry):alice\"; credential=\"\(made.password)\"; credential-type=\"password\""
+        #expect(
+            link == "<stun:a.example.net>; rel=\"ice-server\", <turn:a.example.net>; rel=\"ice-server\"; \(access), "
+                + "<turns:a.example.net:443?transport=tcp>; rel=\"ice-server\"; \(access)")
+        #expect(!link.contains(secret))
+        let options = await node.send("OPTIONS", "/whip")
+        #expect(options.headers["Link"] == "<stun:a.example.net>; rel=\"ice-server\"")
+        for text in ["\(server)", "\([server])", String(reflecting: [server]), "\(made)", String(reflecting: [made])] {
+            #expect(!text.contains(secret) && !text.contains(made.password), "in a log it would be read: \(text)")
+        }
+        var dumped = ""
+        dump(server, to: &dumped)
+        #expect(!dumped.contains(secret))
     }
 
     @Test func aTokenThatIsShownMustBeGood() async throws {

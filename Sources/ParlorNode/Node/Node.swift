@@ -94,7 +94,7 @@ package final class Node: Sendable {
             fingerprint: certificate.fingerprint, announced: addresses.candidates,
             firstPort: configuration.media.port, tcp: configuration.media.tcp)
         let environment = RoomEnvironment(
-            plane: engine, limits: RoomLimits(configuration.limits), connections: connections
+            plane: engine, limits: RoomLimits(configuration.limits, configuration.media), connections: connections
         ) { room, instance, notice in
             savedRooms.observe(room, instance, notice)
             webhooks.observe(room, instance, notice)
@@ -124,6 +124,7 @@ package final class Node: Sendable {
             configuration.apps.contains(.development) ? NodeConfiguration.App.development.id : nil
         settings.connections = configuration.limits.connections
         settings.callbacks = configuration.webhooks.allow
+        settings.iceServers = configuration.media.iceServers.map { ICEServer($0) }
         // The server's tasks keep the services; the services must not keep the server.
         settings.serverCounters = { [weak server] in server?.counters }
         settings.sessionPrefix = webhooks.sessionPrefix
@@ -273,6 +274,8 @@ package final class Node: Sendable {
             let isSelfSigned = configuration.http.tls.certificate == .selfSigned
             return "TCP \(address)\(isSelfSigned ? ", self-signed" : "")"
         }
+        // Without what lets in.
+        let iceServers = configuration.media.iceServers.flatMap(\.urls).joined(separator: ", ")
         return [
             "HTTP       TCP \(configuration.http.listen)",
             "HTTPS      \(https ?? "off")",
@@ -281,8 +284,8 @@ package final class Node: Sendable {
             "crypto     \(engine.sealingName)",
             "apps       \(configuration.apps.map(\.id).joined(separator: ", "))",
             "data       \(configuration.dataDir ?? "in memory")",
-            "candidates of each worker:",
-        ] + CandidateTable.lines(connections, workers: engine.workerCount).map { "  \($0)" }
+        ] + (iceServers.isEmpty ? [] : ["ICE        \(iceServers)"]) + ["candidates of each worker:"]
+            + CandidateTable.lines(connections, workers: engine.workerCount).map { "  \($0)" }
     }
 
     private static func warnings(_ configuration: NodeConfiguration) -> [String] {
