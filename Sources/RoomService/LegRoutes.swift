@@ -83,11 +83,12 @@ struct LegRoutes: Sendable {
         } catch { return (Refusal.answer(error), error.code) }
     }
 
-    /// Who knows the leg's URL may look; a token that is shown must be a good one all the same.
+    /// Who knows the leg's URL may look; a token that is shown must be a good one all the same, expired or
+    /// not.
     private func visit(_ request: RoutedRequest, _ kind: LegKind) async -> HTTPResponse {
         if request.http.headers["Authorization"] != nil {
             guard let token = Bearer.token(of: request.http) else { return Refusal.missingToken }
-            do throws(JoinRefusal) { _ = try endpoint.verify(token) } catch { return Refusal.answer(error) }
+            do throws(JoinRefusal) { _ = try endpoint.identify(token) } catch { return Refusal.answer(error) }
         }
         guard let id = LegID(text: request.parameter("leg")), let visit = await endpoint.visitLeg(id, kind) else {
             return Refusal.noSuchLeg(kind)
@@ -101,7 +102,7 @@ struct LegRoutes: Sendable {
     private func change(_ request: RoutedRequest, _ kind: LegKind) async -> HTTPResponse {
         guard let token = Bearer.token(of: request.http) else { return Refusal.missingToken }
         do throws(JoinRefusal) {
-            _ = try endpoint.verify(token)
+            _ = try endpoint.identify(token)
             guard SDPContent.type(of: request.http) == SDPContent.fragment else {
                 var answer = Answer.error(415, "the body must be \(SDPContent.fragment)", code: 10053)
                 answer.headers["Accept-Patch"] = SDPContent.fragment
@@ -153,7 +154,7 @@ struct LegRoutes: Sendable {
     private func remove(_ request: RoutedRequest, _ kind: LegKind) async -> HTTPResponse {
         guard let token = Bearer.token(of: request.http) else { return Refusal.missingToken }
         do throws(JoinRefusal) {
-            _ = try endpoint.verify(token)
+            _ = try endpoint.identify(token)
             guard let id = LegID(text: request.parameter("leg")) else { return Refusal.noSuchLeg(kind) }
             return switch try await endpoint.removeLeg(id, kind, token: token) {
             case .removed: HTTPResponse(status: 200)
