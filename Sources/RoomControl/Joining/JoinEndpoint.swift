@@ -6,11 +6,11 @@ package struct JoinEndpoint: Sendable {
     private let apps: AppDirectory
     private let directory: RoomDirectory
     private let environment: RoomEnvironment
-    private let settings: PlainLegSettings
+    private let settings: Current<PlainLegSettings>
     private let admission: Admission
 
     package init(
-        apps: AppDirectory, directory: RoomDirectory, environment: RoomEnvironment, settings: PlainLegSettings,
+        apps: AppDirectory, directory: RoomDirectory, environment: RoomEnvironment, settings: Current<PlainLegSettings>,
         admission: Admission = Admission()
     ) {
         self.apps = apps
@@ -90,6 +90,7 @@ package struct JoinEndpoint: Sendable {
             case .plain(let plain): offer = plain
             }
         } catch { throw .offer(error) }
+        let settings = settings.value
         guard settings.areAllowed else { throw .plainLegsOff }
         guard let announced = settings.announcedAddress(ipv6: offer.isIPv6, client: request.client) else {
             throw .noAddress(ipv6: offer.isIPv6)

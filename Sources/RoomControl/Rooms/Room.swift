@@ -312,7 +312,8 @@ package struct RoomEnvironment: Sendable {
     package var clock: RoomClock
     package var random: RandomSource
     package var limits: RoomLimits
-    package var connections: ConnectionSettings
+    /// What answers say about the node's end of connections, from now on.
+    package let announcing: Current<ConnectionSettings>
     /// Called for everything that happens in a room, in order for each room; must not block.
     package var observe: @Sendable (RoomKey, RoomInstance, RoomNotice) -> Void
     /// How many are in all rooms together.
@@ -330,7 +331,9 @@ package struct RoomEnvironment: Sendable {
         figures = WorkerFigures(plane: plane, clock: clock)
         self.random = random
         self.limits = limits
-        self.connections = connections
+        announcing = Current(connections)
         self.observe = observe
     }
+
+    package var connections: ConnectionSettings { announcing.value }
 }
