@@ -146,7 +146,7 @@ struct LegRoutes: Sendable {
         case .noSuchLeg: return Refusal.noSuchLeg(kind)
         case .noICE:
             var answer = Answer.error(405, "a plain SRTP leg has no ICE session that could change", code: 10053)
-            answer.headers["Allow"] = "GET, DELETE, OPTIONS"
+            answer.headers["Allow"] = "GET, HEAD, DELETE, OPTIONS"
             return answer
         }
     }

@@ -354,12 +354,13 @@ import WebTransport
         let node = ServiceFixture()
         for (method, target, status, allow) in [
             ("GET", "/whip", 405, "POST, OPTIONS"), ("PUT", "/whep", 405, "POST, OPTIONS"),
-            ("PUT", "/whip/1-a", 405, "GET, PATCH, DELETE, OPTIONS"),
-            ("POST", "/whep/1-a", 405, "GET, PATCH, DELETE, OPTIONS"),
+            ("PUT", "/whip/1-a", 405, "GET, HEAD, PATCH, DELETE, OPTIONS"),
+            ("POST", "/whep/1-a", 405, "GET, HEAD, PATCH, DELETE, OPTIONS"),
+            ("HEAD", "/whip", 405, "POST, OPTIONS"), ("HEAD", "/nothing", 404, nil),
             ("OPTIONS", "/whip", 204, "POST, OPTIONS"),
-            ("OPTIONS", "/whep/1-a", 204, "GET, PATCH, DELETE, OPTIONS"),
+            ("OPTIONS", "/whep/1-a", 204, "GET, HEAD, PATCH, DELETE, OPTIONS"),
             ("GET", "/nothing", 404, nil), ("OPTIONS", "/nothing", 404, nil),
-            ("POST", "/healthz", 405, "GET, OPTIONS"),
+            ("POST", "/healthz", 405, "GET, HEAD, OPTIONS"),
             ("GET", "/v3/apps/demo/rooms/r/users/u", 405, "DELETE, PATCH, POST, OPTIONS"),
         ] as [(String, String, Int, String?)] {
             let answer = await node.send(method, target)
