@@ -267,7 +267,9 @@ export class RTCClient extends Emitter {
             return;
         case 'on-messages': return this.#receive(session, body.messages ?? []);
         case 'on-qos-messages': return this.#receiveQoS(session, body.messages ?? []);
-        case 'send-message-res':
+        // A one-way message was refused. What was wrong with others shows by what does not happen.
+        case 'error':
+            if (body.type !== 'send-message') return;
             return this.emit('messageRefused', body.msgid ?? '', new RTCError(body.code, body.error || 'the message was refused'));
         case 'on-pubpc-connected': case 'on-subpc-connected': {
             for (const media of [session.publisher, session.subscriber]) {
