@@ -120,6 +120,8 @@ extension RoomState {
         let policy: CandidatePolicy
         var credentials: ICECredentials
         var isConnected = false
+        /// When ICE last began anew, or its client was asked for that.
+        var restartedAt: MediaTime?
     }
 
     struct SubscribeConnection: Sendable {
@@ -130,6 +132,8 @@ extension RoomState {
         /// Under which our reports leave.
         let localSSRC: UInt32
         var isConnected = false
+        /// When ICE last began anew, or its client was asked for that.
+        var restartedAt: MediaTime?
         /// By the track's public id.
         var subscriptions: [String: SessionSubscription] = [:]
     }

@@ -201,6 +201,7 @@ extension RoomState {
             }
             heard(id, now: now)
         case .transportHeard(let id): heard(id, now: now)
+        case .transportQuiet(let id): quiet(id, now: now, effects: &effects)
         case .transportSilent(let id):
             let reason = "nothing was heard of the client for too long"
             if disconnected(id, reason, now: now, effects: &effects) { return }
@@ -217,7 +218,7 @@ extension RoomState {
                 drop(leg, failure == .closedByPeer ? .left : .failed, now: now, effects: &effects)
             }
         case .layerChanged(let id, let layer): layerChanged(id, layer, effects: &effects)
-        case .removed, .snapshot, .transportQuiet: break
+        case .removed, .snapshot: break
         }
     }
 
