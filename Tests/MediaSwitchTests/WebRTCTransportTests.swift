@@ -277,6 +277,31 @@ struct WebRTCTransportTests {
         #expect(silent == [dead.transport])
     }
 
+    @Test("a snapshot says when a transport was last heard: by a check, or a packet")
+    func lastHeard() {
+        let scene = BrowserScene(seed: 18)
+        let alice = scene.browser(room: 1, nodeRole: .server)
+        func lastHeard() -> MediaTime? { scene.network.snapshot().transports.first?.lastHeard }
+        #expect(lastHeard() == nil)
+        var wrong = alice.credentials
+        wrong.password = String(repeating: "0", count: 32)
+        alice.check(scene.network, credentials: wrong)
+        scene.network.run(for: .seconds(1))
+        #expect(lastHeard() == nil)
+        alice.connect(scene.network)
+        alice.check(scene.network)
+        scene.network.run(for: .milliseconds(5))
+        let checked = scene.network.now
+        scene.network.run(for: .seconds(1))
+        #expect(lastHeard() == checked)
+        scene.track(of: alice, encodings: [EncodingSpec(ssrcs: [11])])
+        VirtualEncoding(ssrc: 11, content: 1, seed: 5).send(alice, scene.network, isKey: true)
+        scene.network.run(for: .milliseconds(5))
+        let sent = scene.network.now
+        scene.network.run(for: .seconds(1))
+        #expect(lastHeard() == sent)
+    }
+
     @Test("a path that goes quiet is told of once for each silence, before the limit, and its end at once")
     func quiet() {
         let scene = BrowserScene(seed: 17)

@@ -116,6 +116,7 @@ extension Switchboard {
         // Checks come every few seconds; where one comes at last, or from elsewhere, pictures were lost in between.
         let wasAway = now - transport.pointee.lastHeard > Self.takeoverSilence
         transport.pointee.lastHeard = now
+        transport.pointee.hasBeenHeard = true
         transport.pointee.isSilent = false
         if transport.pointee.isQuiet { reportHeard(transport: place, now: now) }
         let change = connection.pointee.checked(

@@ -242,7 +242,10 @@ struct Transport: ~Copyable {
         isSilent = false
         isGone = false
         // Only an authenticated check moves a WebRTC transport, and its keys say that it is connected.
-        if isWebRTC { return false }
+        if isWebRTC {
+            hasBeenHeard = true
+            return false
+        }
         if isRTCPSocket {
             if isLatching ? !hasRTCPRemote : source.isSameHost(as: rtcpRemote) {
                 rtcpRemote = source
