@@ -109,7 +109,13 @@ extension Switchboard {
             drops.count(.wrongSource)
             return
         }
-        guard !connection.pointee.isReplay(request.transactionID, by: path) else {
+        let verdict = connection.pointee.judge(request, by: path, now: now)
+        switch verdict {
+        case .fresh, .overtaken: break
+        case .repeated:
+            answer(request, bytes, path, connection: transport.pointee.connection)
+            return
+        case .replayed:
             drops.count(.replayed)
             return
         }
@@ -119,8 +125,9 @@ extension Switchboard {
         transport.pointee.hasBeenHeard = true
         transport.pointee.isSilent = false
         if transport.pointee.isQuiet { reportHeard(transport: place, now: now) }
-        let change = connection.pointee.checked(
-            path, nominates: request.usesCandidate, isCurrent: number == connection.pointee.fragment, now: now)
+        let change =
+            verdict == .overtaken
+            ? connection.pointee.moveBack(now: now) : connection.pointee.checked(path, request, now: now)
         take(change, path, transport: place)
         if transport.pointee.isReady, wasAway || change.isMove { refresh(transport: place, now: now) }
         answer(request, bytes, path, connection: transport.pointee.connection)
