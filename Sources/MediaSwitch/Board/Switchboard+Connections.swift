@@ -180,7 +180,10 @@ extension Switchboard {
             transports[place].pointee.use(path)
         }
         if let forgotten {
-            forget(forgotten, of: place)
+            // The peer may have the same address at another of our sockets.
+            if !connections[transports[place].pointee.connection].pointee.knows(forgotten.address) {
+                forget(forgotten, of: place)
+            }
             if forgotten.socket.isStream { closedSockets.append(forgotten.socket) }
         }
         if path.socket.isShared {
