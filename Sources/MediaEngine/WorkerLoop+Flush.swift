@@ -133,7 +133,8 @@ extension WorkerLoop {
     /// Sends each segment of a refused message as a datagram of its own. Blocked only if none left: the message is planned
     /// again as a whole, and no datagram may leave twice. Of a sent one, `lost` is what did not leave.
     private mutating func sendSingly(
-        _ message: parlor_outgoing, _ slot: Int, _ switchboard: inout Switchboard, _ lost: inout (count: Int, bytes: Int)
+        _ message: parlor_outgoing, _ slot: Int, _ switchboard: inout Switchboard,
+        _ lost: inout (count: Int, bytes: Int)
     ) -> SendOutcome {
         let descriptor = sockets[slot].descriptor
         let total = Int(message.segment_count)

@@ -9,7 +9,9 @@ import Testing
 /// them up.
 @Suite("Checks that were read on their way and are sent again")
 struct CheckReplayTests {
-    private func remote(_ scene: BrowserScene) -> TransportAddress? { scene.network.snapshot().transports.first?.remote }
+    private func remote(_ scene: BrowserScene) -> TransportAddress? {
+        scene.network.snapshot().transports.first?.remote
+    }
 
     private func inject(_ check: [UInt8], from source: TransportAddress, _ scene: BrowserScene) {
         scene.network.inject([(.sharedIPv4, source, check)])

@@ -94,7 +94,8 @@ struct Subscription {
         // At ROC 0 for certain, and far enough from the wrap that an early loss cannot hide it (RFC 3711, section 3.3.1).
         rewriter = SequenceRewriter(first: Int64(spec.firstSequence & 0x7FFF))
         awaitsKeyFrame = isVideo
-        form = ExtensionForm(spec)
+        let form = ExtensionForm(spec)
+        self.form = form
         let mapped = spec.extensions.filter { form.carries($0.kind, isNamed: spec.mid != nil) }
         hasExtensions = !mapped.isEmpty
         mid = spec.mid.flatMap { ShortText($0) } ?? ShortText()
