@@ -70,6 +70,8 @@ struct Transport: ~Copyable {
     var isClosing = false
     var hasBeenHeard = false
     var lastHeard: MediaTime
+    /// The same of the path in use.
+    var pathHeard: MediaTime
     var lastHeardReported: MediaTime?
     var isSilent = false
     /// The network refuses our packets since then; the last refusal.
@@ -120,6 +122,7 @@ struct Transport: ~Copyable {
             hasRTCPRemote = true
         }
         lastHeard = now
+        pathHeard = now
         bindingLimit = Self.plainBindingLimit
         bindings = Self.makeBindings(bindingLimit)
     }
@@ -146,6 +149,7 @@ struct Transport: ~Copyable {
         hasRemote = false
         hasRTCPRemote = false
         lastHeard = now
+        pathHeard = now
         bindingLimit = Self.webRTCBindingLimit
         bindings = Self.makeBindings(bindingLimit)
     }
@@ -172,8 +176,14 @@ struct Transport: ~Copyable {
         return true
     }
 
+    /// Whether media goes there now.
+    @inline(__always) func uses(_ path: WebRTCPath) -> Bool {
+        path.isSame(as: WebRTCPath(socket: socket, address: remote))
+    }
+
     /// Where media goes to, and comes from.
-    mutating func use(_ path: WebRTCPath) {
+    mutating func use(_ path: WebRTCPath, now: MediaTime) {
+        pathHeard = now
         socket = path.socket
         remote = path.address
         rtcpRemote = path.address
@@ -235,7 +245,7 @@ struct Transport: ~Copyable {
         lastHeard = now
         isSilent = false
         isGone = false
-        // Only an authenticated check moves a WebRTC transport, and its keys say that it is connected.
+        // A WebRTC transport is moved among verified paths only (`Switchboard.heardElsewhere`), and its keys say that it is connected.
         if isWebRTC { return false }
         if isRTCPSocket {
             if isLatching ? !hasRTCPRemote : source.isSameHost(as: rtcpRemote) {

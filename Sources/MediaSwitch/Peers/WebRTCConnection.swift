@@ -14,7 +14,7 @@ struct WebRTCPath {
 struct WebRTCConnection: ~Copyable {
     /// Ways that passed a check, at one time; the one that is not in use and was heard longest ago makes room.
     static var pathLimit: Int { 8 }
-    /// After this long without a check on the path in use, a check on another one moves the transport there, nominated or not: a NAT
+    /// After this long without a sign on the path in use, a check on another one moves the transport there, nominated or not: a NAT
     /// has given the peer another port.
     static var patience: MediaDuration { .seconds(6) }
     /// Datagrams of one handshake that may wait to be worked off.
@@ -118,7 +118,11 @@ struct WebRTCConnection: ~Copyable {
     }
 
     /// An authentic check came this way.
-    mutating func checked(_ path: WebRTCPath, nominates: Bool, isCurrent: Bool, now: MediaTime) -> Change {
+    ///
+    /// - Parameter pathHeard: when anything authentic came by the path in use.
+    mutating func checked(
+        _ path: WebRTCPath, nominates: Bool, isCurrent: Bool, pathHeard: MediaTime, now: MediaTime
+    ) -> Change {
         var forgotten: WebRTCPath?
         var place = paths.firstIndex { $0.path.isSame(as: path) } ?? -1
         let isNew = place < 0
@@ -138,7 +142,7 @@ struct WebRTCConnection: ~Copyable {
             }
         }
         paths[place].lastChecked = now
-        let isLost = selected >= 0 && now - paths[selected].lastChecked > Self.patience
+        let isLost = selected >= 0 && now - max(paths[selected].lastChecked, pathHeard) > Self.patience
         // The last nomination counts; before the first, and after a restart, the first check does.
         let mayMove = selected < 0 || nominates || isLost || (!isNominated && isCurrent && isNew)
         guard place != selected, mayMove else {
@@ -148,6 +152,13 @@ struct WebRTCConnection: ~Copyable {
         selected = place
         if nominates { isNominated = true }
         return .moved(forgotten: forgotten)
+    }
+
+    /// Media came this way, and nothing by the path in use. False: no check has verified this way.
+    mutating func follow(_ path: WebRTCPath) -> Bool {
+        guard let place = paths.firstIndex(where: { $0.path.isSame(as: path) }) else { return false }
+        selected = place
+        return true
     }
 
     /// The socket is closed. The path that goes on, if it was the one in use: the one checked last.
