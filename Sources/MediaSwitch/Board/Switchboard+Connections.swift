@@ -114,17 +114,28 @@ extension Switchboard {
             drops.count(.wrongSource)
             return
         }
-        guard !connection.pointee.isReplay(request.transactionID, by: path) else {
+        let verdict = connection.pointee.judge(
+            request, by: path, pathHeard: transport.pointee.pathHeard, now: now)
+        switch verdict {
+        case .fresh, .overtaken: break
+        case .repeated:
+            answer(request, bytes, path, connection: transport.pointee.connection)
+            return
+        case .replayed:
             drops.count(.replayed)
             return
         }
         // Checks come every few seconds; where one comes at last, or from elsewhere, pictures were lost in between.
         let wasAway = now - transport.pointee.lastHeard > Self.takeoverSilence
         transport.pointee.lastHeard = now
+        transport.pointee.hasBeenHeard = true
         transport.pointee.isSilent = false
-        let change = connection.pointee.checked(
-            path, nominates: request.usesCandidate, isCurrent: number == connection.pointee.fragment,
-            pathHeard: transport.pointee.pathHeard, now: now)
+        if transport.pointee.isQuiet { reportHeard(transport: place, now: now) }
+        let pathHeard = transport.pointee.pathHeard
+        let change =
+            verdict == .overtaken
+            ? connection.pointee.moveBack(now: now)
+            : connection.pointee.checked(path, request, pathHeard: pathHeard, now: now)
         take(change, path, transport: place, now: now)
         if transport.pointee.uses(path) { transport.pointee.pathHeard = now }
         if transport.pointee.isReady, wasAway || change.isMove { refresh(transport: place, now: now) }
@@ -279,6 +290,7 @@ extension Switchboard {
                 return
             }
             events.append(.transportConnected(transport.pointee.id, transport.pointee.remote))
+            if let limit = transport.pointee.quietLimit { arm(transport: place, at: now + limit) }
             for subscription in transport.pointee.subscriptions.all { join(subscription: subscription, now: now) }
         case .failed(let failure):
             fail(transport: place, failure)

@@ -53,7 +53,17 @@ extension Switchboard {
             events.append(.transportConnected(transport.pointee.id, datagram.source))
             transport.pointee.lastHeardReported = now
         }
-        if let reported = transport.pointee.lastHeardReported, now < reported + .seconds(5) { return }
+        if !transport.pointee.isQuiet, let reported = transport.pointee.lastHeardReported,
+            now < reported + .seconds(5)
+        {
+            return
+        }
+        reportHeard(transport: place, now: now)
+    }
+
+    mutating func reportHeard(transport place: Int, now: MediaTime) {
+        let transport = transports[place]
+        transport.pointee.isQuiet = false
         transport.pointee.lastHeardReported = now
         events.append(.transportHeard(transport.pointee.id))
     }

@@ -308,8 +308,7 @@ extension Switchboard {
         cached.sequence = sequence
         cached.timestamp = timestamp
         cached.payloadLength = UInt16(truncatingIfNeeded: payloadLength)
-        cached.extensionLength = UInt16(
-            truncatingIfNeeded: endToEndLength(header, packet.bytes, kinds: encoding.pointee.extensionKinds))
+        noteEndToEnd(header, packet.bytes, kinds: encoding.pointee.extensionKinds, in: &cached)
         cached.marker = header.marker
         cached.isKeyFrame = facts.isKeyFrame
         cached.startsFrame = facts.startsFrame

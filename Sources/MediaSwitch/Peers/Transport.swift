@@ -46,6 +46,8 @@ struct Transport: ~Copyable {
     let localSSRC: UInt32
     let cname: [UInt8]
     let silenceLimit: MediaDuration?
+    /// `nil`: a plain leg.
+    let quietLimit: MediaDuration?
     let reducedSizeRTCP: Bool
 
     /// A sending leg stays where it was first heard; a receiving one is followed.
@@ -74,6 +76,8 @@ struct Transport: ~Copyable {
     var pathHeard: MediaTime
     var lastHeardReported: MediaTime?
     var isSilent = false
+    /// It was reported as quiet, and not heard since.
+    var isQuiet = false
     /// The network refuses our packets since then; the last refusal.
     var refusedSince = MediaTime(nanoseconds: .min / 2)
     var lastRefused = MediaTime(nanoseconds: .min / 2)
@@ -106,6 +110,7 @@ struct Transport: ~Copyable {
         localSSRC = spec.localSSRC
         cname = Array(spec.cname.utf8.prefix(255))
         silenceLimit = spec.silenceLimit
+        quietLimit = nil
         reducedSizeRTCP = spec.reducedSizeRTCP
         switch spec.remote {
         case .latched:
@@ -142,6 +147,7 @@ struct Transport: ~Copyable {
         localSSRC = spec.localSSRC
         cname = Array(spec.cname.utf8.prefix(255))
         silenceLimit = spec.silenceLimit
+        quietLimit = spec.quietLimit
         reducedSizeRTCP = true
         isLatching = false
         remote = .unspecified
@@ -246,7 +252,10 @@ struct Transport: ~Copyable {
         isSilent = false
         isGone = false
         // A WebRTC transport is moved among verified paths only (`Switchboard.heardElsewhere`), and its keys say that it is connected.
-        if isWebRTC { return false }
+        if isWebRTC {
+            hasBeenHeard = true
+            return false
+        }
         if isRTCPSocket {
             if isLatching ? !hasRTCPRemote : source.isSameHost(as: rtcpRemote) {
                 rtcpRemote = source
