@@ -458,6 +458,46 @@ struct WebRTCTransportTests {
         #expect(!scene.network.closedSockets.contains(stream))
     }
 
+    @Test("one address of a peer at two of our sockets is two ways: media goes where it nominates, and comes from both")
+    func twoSockets() throws {
+        let scene = BrowserScene(seed: 19)
+        let alice = scene.publisher(room: 1)
+        let bob = scene.subscriber(room: 1)
+        let track = scene.track(of: alice, encodings: [EncodingSpec(ssrcs: [11])])
+        _ = scene.subscribe(bob, to: track)
+        let camera = VirtualEncoding(ssrc: 11, content: 1, seed: 5)
+        var sockets: [UInt64] = []
+        scene.network.tap = { _, socket, destination, bytes in
+            if destination == bob.address, bytes[0] >> 6 == 2, bytes[1] & 0x7F == 120 { sockets.append(socket.rawValue) }
+        }
+        func check(_ socket: UInt64, from source: TransportAddress, nominates: Bool) {
+            let check = bob.makeCheck(nominates: nominates, credentials: bob.credentials)
+            scene.network.inject([(SocketID(socket), source, check)])
+        }
+        camera.send(alice, scene.network, isKey: true)
+        scene.network.run(for: .milliseconds(20))
+        for socket: UInt64 in [2, 0, 31, 2] {
+            check(socket, from: bob.address, nominates: true)
+            camera.send(alice, scene.network)
+            scene.network.run(for: .milliseconds(20))
+        }
+        #expect(sockets == [0, 2, 0, 31, 2])
+        // Ways that were not used for long make room, and the address stays the peer's as long as one of them is its.
+        for _ in 0..<7 { check(2, from: scene.address(), nominates: false) }
+        check(2, from: bob.address, nominates: true)
+        let before = scene.network.switchboard.dropCount(.unverifiedSource)
+        let media = try #require(bob.media)
+        scene.network.inject([
+            (SocketID(5), bob.address, media.sealRTCP { $0.pictureLossIndication(senderSSRC: 1, mediaSSRC: 0xAAAA) })
+        ])
+        #expect(scene.network.switchboard.dropCount(.unverifiedSource) == before)
+        #expect(scene.network.snapshot().transports.last?.remote == bob.address)
+        scene.network.applyAndFlush(.removeTransport(bob.transport))
+        #expect(scene.network.closedSockets.isEmpty, "shared sockets stay open")
+        scene.network.inject([(SocketID(2), bob.address, [0x80, 96] + [UInt8](repeating: 0, count: 40))])
+        #expect(scene.network.switchboard.dropCount(.unverifiedSource) == before + 1)
+    }
+
     @Test("a stream that is in use is closed with its transport")
     func streamsClose() {
         let scene = BrowserScene(seed: 13)

@@ -173,12 +173,17 @@ extension Switchboard {
             let subscription = subscriptions[transport.pointee.subscriptions[position]]
             wantKeyFrame(encoding: Int(subscription.pointee.encoding), now: now)
         }
-        // What a publisher was asked for went where it is no more.
+        // What a publisher was asked for went where it is no more; and after a hole in its path it need not be waited for what shows the hole.
         for position in 0..<transport.pointee.tracks.count {
             let track = tracks[transport.pointee.tracks[position]]
             for layer in 0..<track.pointee.encodings.count {
-                let encoding = track.pointee.encodings[layer]
-                if encodings[encoding].pointee.keyFrames.due != nil { sendKeyFrameRequest(encoding: encoding) }
+                let place = track.pointee.encodings[layer]
+                let encoding = encodings[place]
+                if encoding.pointee.keyFrames.due != nil {
+                    sendKeyFrameRequest(encoding: place)
+                } else if now - encoding.pointee.reception.lastArrival > Self.longPause {
+                    wantKeyFrame(encoding: place, now: now)
+                }
             }
         }
     }
@@ -208,7 +213,10 @@ extension Switchboard {
             transports[place].pointee.use(path, now: now)
         }
         if let forgotten {
-            forget(forgotten, of: place)
+            // The peer may have the same address at another of our sockets.
+            if !connections[transports[place].pointee.connection].pointee.knows(forgotten.address) {
+                forget(forgotten, of: place)
+            }
             if forgotten.socket.isStream { closedSockets.append(forgotten.socket) }
         }
         if path.socket.isShared {

@@ -116,7 +116,7 @@ extension Switchboard {
             let transport = transports[place]
             if transport.pointee.isWebRTC {
                 connections.remove(at: transport.pointee.connection)
-            } else if transport.pointee.socket != .sharedIPv4, transport.pointee.socket != .sharedIPv6 {
+            } else if !transport.pointee.socket.isShared {
                 closedSockets.append(transport.pointee.socket)
                 if !transport.pointee.isMuxed { closedSockets.append(transport.pointee.rtcpSocket) }
             }

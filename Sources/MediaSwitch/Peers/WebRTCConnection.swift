@@ -227,5 +227,10 @@ struct WebRTCConnection: ~Copyable {
         return selected >= 0 ? paths[selected].path : nil
     }
 
+    /// Whether a check came from this address to a shared socket.
+    func knows(_ address: TransportAddress) -> Bool {
+        paths.contains { $0.path.socket.isShared && $0.path.address.isSame(as: address) }
+    }
+
     var current: WebRTCPath? { selected >= 0 ? paths[selected].path : nil }
 }
