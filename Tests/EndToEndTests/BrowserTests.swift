@@ -9,10 +9,12 @@ extension EndToEnd {
         private static let artifacts = folder.appending(path: "../../.build/artifacts/browser").standardized
 
         /// Groups of scenarios.
-        @Test(arguments: ["calls", "layers", "moderation", "losses", "tcp", "path", "firefox", "client", "looks"])
+        @Test(arguments: ["calls", "layers", "moderation", "failures", "losses", "tcp", "path", "firefox", "client", "looks"])
         func people(_ group: String) async throws {
             let python = try await PythonPackage.aiohttp.interpreter()
             let secure = try FreePorts.row(of: 1)
+            // For a second node.
+            let spare = try FreePorts.row(of: 8)
             var flags = ["--dev", "--http-tls-listen", "127.0.0.1:\(secure)"]
             // There the scenario's own relay is, between the browsers and the node.
             if group == "path" { flags += ["--media-listen", "127.0.0.1", "--media-announce", "127.0.0.2"] }
@@ -23,7 +25,7 @@ extension EndToEnd {
                     [
                         python, Self.folder.appending(path: "Python/browser/run.py").path, "--url", node.url, "--https",
                         "https://127.0.0.1:\(secure)", "--parlor", Programs.parlor, "--out", pictures.path, "--media",
-                        "\(node.mediaPort)", group,
+                        "\(node.mediaPort)", "--spare", "\(spare)", group,
                     ], environment: Programs.environment.merging(["PYTHONDONTWRITEBYTECODE": "1"]) { $1 },
                     in: node.scratch, within: .seconds(160))
                 print(ended.output, terminator: "")
