@@ -343,16 +343,17 @@ class Relay:
 class Stage:
     """What one scenario has: a node, a browser, and the people in it."""
 
-    def __init__(self, options, browser):
+    def __init__(self, options, browser, folder):
         self.options = options
         self.browser = browser
         self.url = options.url
         self.https = options.https
         self.parlor = options.parlor
-        self.folder = options.out
+        self.folder = folder
         self.people = []
         self.proxies = []
         self.nodes = []
+        os.makedirs(folder, exist_ok=True)
 
     async def person(self, room, name, user, publishes=True, base=None, look=None, waits=True, **wishes):
         query = {"room": room, "name": name, "user": user, "source": "synthetic" if publishes else "none", "autojoin": "1",

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""Runs a group of scenarios against a running node, and prints a line for each step.
+"""Runs groups of scenarios against a running node, and prints a line for each step.
 
-    run.py --url http://127.0.0.1:7880 --https https://127.0.0.1:7843 --parlor PATH --out FOLDER [--media PORT] [--spare PORT] [--width N] GROUP [NAME]
+    run.py --url http://127.0.0.1:7880 --https https://127.0.0.1:7843 --parlor PATH --out FOLDER [--media PORT] [--spare PORT] [--width N] [--only NAME] GROUP...
 
-Exit code 0: everything held. Screenshots are in the folder.
+Exit code 0: everything held. Screenshots are in the folder, by group.
 """
 import argparse
 import asyncio
 import contextlib
 import os
-import resource
 import sys
 import time
 import traceback
@@ -41,16 +40,16 @@ class Browsers:
                 await browser.result().stop()
 
 
-async def play(options, browsers, turns, title, function, settings):
+async def play(options, browsers, turns, group, title, function, settings):
     """One scenario; gives whether it held."""
     async with contextlib.nullcontext() if settings.get("beside") else turns:
         begin = time.monotonic()
-        lines = [f"SCENARIO {title}"]
+        lines = [f"SCENARIO {group}: {title}"]
 
         def step(sentence):
             lines.append(f"  {sentence} ({time.monotonic() - begin:.1f} s)")
 
-        stage = Stage(options, await browsers.get(settings.get("arguments", [])))
+        stage = Stage(options, await browsers.get(settings.get("arguments", [])), os.path.join(options.out, group))
         try:
             await function(stage, step)
             faults = await stage.close()
@@ -73,11 +72,11 @@ async def play(options, browsers, turns, title, function, settings):
 
 
 async def run(options):
-    """The scenarios of the group, so many at a time; those that only wait go beside them."""
-    chosen = [each for each in GROUPS[options.group]
+    """The scenarios of the groups, so many at a time; those that only wait go beside them."""
+    chosen = [(group, *each) for group in options.groups for each in GROUPS[group]
               if (options.only in each[1].__name__ if options.only else not each[2].get("slow"))]
-    # Those that only wait first, so that they are not waited for at the end.
-    chosen.sort(key=lambda each: not each[2].get("beside"))
+    # Those that wait longest first, so that they are not waited for at the end.
+    chosen.sort(key=lambda each: not each[3].get("beside"))
     os.makedirs(options.out, exist_ok=True)
     browsers = Browsers(options.out)
     turns = asyncio.Semaphore(options.width)
@@ -86,8 +85,7 @@ async def run(options):
         held = await asyncio.gather(*(play(options, browsers, turns, *each) for each in chosen))
     finally:
         await browsers.stop()
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    print(f"{options.group}: {time.monotonic() - begin:.1f} s; the browsers' processor time {used.ru_utime + used.ru_stime:.1f} s")
+    print(f"{sum(held)} of {len(held)} scenarios held, in {time.monotonic() - begin:.0f} s", flush=True)
     return 0 if held and all(held) else 1
 
 
@@ -100,8 +98,8 @@ def main():
     parser.add_argument("--media", default="0", help="the node's first media port")
     parser.add_argument("--spare", default="0", help="the first of eight free ports, for a second node")
     parser.add_argument("--width", type=int, default=3, help="scenarios at a time")
-    parser.add_argument("group", choices=sorted(GROUPS))
-    parser.add_argument("only", nargs="?", default="")
+    parser.add_argument("--only", default="", help="those whose function has this in its name, the slow ones too")
+    parser.add_argument("groups", nargs="+", choices=sorted(GROUPS), metavar="GROUP")
     sys.exit(asyncio.run(run(parser.parse_args())))
 
 
