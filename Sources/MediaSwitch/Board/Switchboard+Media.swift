@@ -127,7 +127,7 @@ extension Switchboard {
         case .failed(let reason): return dropped(reason)
         }
         let packet = UnsafeRawBufferPointer(rebasing: datagram.bytes[..<length])
-        noteHeard(transport: place, from: datagram.source, isRTCPSocket: isRTCPSocket, bytes: length, now: now)
+        noteHeard(datagram, transport: place, isRTCPSocket: isRTCPSocket, bytes: length, now: now)
 
         if transport.pointee.isWebRTC { noteArrival(header, packet.bytes, transport: place, bound, now: now) }
         guard let binding = bound ?? bind(header, packet.bytes, transport: place) else { return true }
@@ -308,8 +308,7 @@ extension Switchboard {
         cached.sequence = sequence
         cached.timestamp = timestamp
         cached.payloadLength = UInt16(truncatingIfNeeded: payloadLength)
-        cached.extensionLength = UInt16(
-            truncatingIfNeeded: endToEndLength(header, packet.bytes, kinds: encoding.pointee.extensionKinds))
+        noteEndToEnd(header, packet.bytes, kinds: encoding.pointee.extensionKinds, in: &cached)
         cached.marker = header.marker
         cached.isKeyFrame = facts.isKeyFrame
         cached.startsFrame = facts.startsFrame
