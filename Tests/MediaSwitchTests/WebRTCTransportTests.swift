@@ -212,6 +212,77 @@ struct WebRTCTransportTests {
         #expect(scene.network.snapshot().transports.first?.remote == other)
     }
 
+    /// The next check, which nominates, may come seconds after the media.
+    @Test("media by another verified path is followed when the path in use is silent, and no sooner")
+    func mediaMoves() throws {
+        let scene = BrowserScene(seed: 17)
+        let alice = scene.publisher(room: 1)
+        let bob = scene.subscriber(room: 1)
+        let track = scene.track(of: alice, encodings: [EncodingSpec(ssrcs: [11])])
+        _ = scene.subscribe(bob, to: track)
+        let camera = VirtualEncoding(ssrc: 11, content: 1, seed: 5)
+        let media = try #require(alice.media)
+        let first = alice.address
+        func remote() -> TransportAddress? {
+            scene.network.snapshot().transports.first { $0.id == alice.transport }?.remote
+        }
+        func send(_ packets: Int, isLost: Bool = false) {
+            for _ in 0..<packets {
+                camera.send(alice, scene.network, isLost: isLost)
+                scene.network.run(for: .milliseconds(30))
+            }
+        }
+        camera.send(alice, scene.network, isKey: true)
+        send(40)
+        let before = media.keyFrameRequests.count
+        let stranger = scene.address()
+        let other = scene.address()
+        alice.check(scene.network, nominates: false, from: other)
+        send(20)
+        // One packet astray while the path is alive.
+        alice.move(to: other, scene.network)
+        send(1)
+        alice.move(to: first, scene.network)
+        send(1)
+        #expect(remote() == first)
+        send(20, isLost: true)
+        // Never verified: not even looked at.
+        let unverified = scene.network.switchboard.dropCount(.unverifiedSource)
+        alice.move(to: stranger, scene.network)
+        send(1)
+        #expect(scene.network.switchboard.dropCount(.unverifiedSource) == unverified + 1)
+        #expect(remote() == first)
+        alice.move(to: other, scene.network)
+        send(1)
+        #expect(remote() == other)
+        scene.network.run(for: .milliseconds(20))
+        #expect(media.keyFrameRequests.count == before + 1, "what was lost is not waited for")
+        // A nomination is the peer's word, and counts.
+        alice.check(scene.network, nominates: true, from: first)
+        scene.network.run(for: .milliseconds(20))
+        #expect(remote() == first)
+    }
+
+    @Test("a subscriber's reports by another verified path move it as well")
+    func reportsMove() throws {
+        let scene = BrowserScene(seed: 18)
+        let alice = scene.publisher(room: 1)
+        let bob = scene.subscriber(room: 1)
+        let track = scene.track(of: alice, encodings: [EncodingSpec(ssrcs: [11])])
+        _ = scene.subscribe(bob, to: track)
+        let camera = VirtualEncoding(ssrc: 11, content: 1, seed: 5)
+        camera.send(alice, scene.network, isKey: true)
+        let other = scene.address()
+        bob.check(scene.network, nominates: false, from: other)
+        scene.network.run(for: .seconds(1))
+        bob.move(to: other, scene.network)
+        try #require(bob.media).sendRTCP(scene.network) {
+            $0.pictureLossIndication(senderSSRC: 1, mediaSSRC: 0xAAAA)
+        }
+        scene.network.run(for: .milliseconds(20))
+        #expect(scene.network.snapshot().transports.first { $0.id == bob.transport }?.remote == other)
+    }
+
     @Test("an address of a live transport is not taken over by another one's check")
     func takeover() {
         let scene = BrowserScene(seed: 8)

@@ -125,7 +125,7 @@ extension Switchboard {
         case .failed(let reason): return dropped(reason)
         }
         let packet = UnsafeRawBufferPointer(rebasing: datagram.bytes[..<length])
-        noteHeard(transport: place, from: datagram.source, isRTCPSocket: isRTCPSocket, bytes: length, now: now)
+        noteHeard(datagram, transport: place, isRTCPSocket: isRTCPSocket, bytes: length, now: now)
 
         if transport.pointee.isWebRTC { noteArrival(header, packet.bytes, transport: place, bound, now: now) }
         guard let binding = bound ?? bind(header, packet.bytes, transport: place) else { return true }

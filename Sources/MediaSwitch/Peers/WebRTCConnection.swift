@@ -14,7 +14,7 @@ struct WebRTCPath {
 struct WebRTCConnection: ~Copyable {
     /// Ways that passed a check, at one time; the one that is not in use and was heard longest ago makes room.
     static var pathLimit: Int { 8 }
-    /// After this long without a check on the path in use, a check on another one moves the transport there, nominated or not: a NAT
+    /// After this long without a sign on the path in use, a check on another one moves the transport there, nominated or not: a NAT
     /// has given the peer another port.
     static var patience: MediaDuration { .seconds(6) }
     /// Datagrams of one handshake that may wait to be worked off.
@@ -132,13 +132,15 @@ struct WebRTCConnection: ~Copyable {
     ///
     /// A node that has an end of ICE-lite cannot ask back, so where memory is used up (`CheckHistory.capacity`, until a restart) only
     /// silence shows that the peer has moved.
-    mutating func judge(_ request: STUNBindingRequest, by path: WebRTCPath, now: MediaTime) -> Verdict {
+    mutating func judge(
+        _ request: STUNBindingRequest, by path: WebRTCPath, pathHeard: MediaTime, now: MediaTime
+    ) -> Verdict {
         let isCurrent = request.localFragment == fragment
         let transaction = request.transactionID
         let isKnownPath = paths.contains { $0.path.isSame(as: path) }
         guard isCurrent ? history.contains(transaction) : previousHistory.contains(transaction) else {
             let isFull = isCurrent ? history.isFull : previousHistory.isFull
-            if isFull, let current, !current.isSame(as: path), !isLost(now) {
+            if isFull, let current, !current.isSame(as: path), !isLost(pathHeard, now) {
                 return isKnownPath ? .repeated : .replayed
             }
             if isCurrent { history.insert(transaction) } else { previousHistory.insert(transaction) }
@@ -152,17 +154,19 @@ struct WebRTCConnection: ~Copyable {
     }
 
     /// After this long the way in use is taken to be gone.
-    private func isLost(_ now: MediaTime) -> Bool {
-        selected >= 0 && now - paths[selected].lastChecked > Self.patience
+    private func isLost(_ pathHeard: MediaTime, _ now: MediaTime) -> Bool {
+        selected >= 0 && now - max(paths[selected].lastChecked, pathHeard) > Self.patience
     }
 
     /// A fresh check came this way.
+    ///
+    /// - Parameter pathHeard: when anything authentic came by the path in use.
     mutating func checked(
-        _ path: WebRTCPath, _ request: STUNBindingRequest, now: MediaTime
+        _ path: WebRTCPath, _ request: STUNBindingRequest, pathHeard: MediaTime, now: MediaTime
     ) -> Change {
         let nominates = request.usesCandidate
         let isCurrent = request.localFragment == fragment
-        let isLost = isLost(now)
+        let isLost = isLost(pathHeard, now)
         var forgotten: WebRTCPath?
         var place = paths.firstIndex { $0.path.isSame(as: path) } ?? -1
         let isNew = place < 0
@@ -189,6 +193,13 @@ struct WebRTCConnection: ~Copyable {
         if isNew, let current { lastMove = (request.transactionID, current, path) }
         selected = place
         return .moved(forgotten: forgotten)
+    }
+
+    /// Media came this way, and nothing by the path in use. False: no check has verified this way.
+    mutating func follow(_ path: WebRTCPath) -> Bool {
+        guard let place = paths.firstIndex(where: { $0.path.isSame(as: path) }) else { return false }
+        selected = place
+        return true
     }
 
     /// The check that had moved the transport came by the way it was moved from: back there, and forgets where the copy came from.

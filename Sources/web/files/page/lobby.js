@@ -56,7 +56,8 @@ export class Lobby {
         this.#tell(problem);
         this.#setBusy(false);
         const first = [usesToken ? find('token') : find('room-name'), find('name')].find((field) => !field.value);
-        (first ?? find('join')).focus();
+        // Without scrolling: a phone would show the end of the form.
+        (first ?? find('join')).focus({ preventScroll: true });
         await this.#preview();
         // Whoever made a link with a token of theirs must not see a stranger's camera without a word of consent.
         const isConsent = this.source !== 'devices' || !usesToken;
@@ -81,7 +82,8 @@ export class Lobby {
         this.#tell();
         try { await this.#media.open(kind, find('name').value.trim() || 'Parlor'); } catch (error) { this.#tell(error); }
         if (kind !== this.source || !this.isShown) return;
-        const { audio, video } = this.#media;
+        const { audio, video, problem } = this.#media;
+        if (problem) this.#tell(problem);
         if (video) find('preview').srcObject = new MediaStream([video]);
         this.#note(video ? '' : kind === 'none' ? 'lobby.preview.none' : 'lobby.preview.off');
         this.#meter.show(audio);
