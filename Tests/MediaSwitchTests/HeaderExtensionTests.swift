@@ -9,7 +9,8 @@ struct HeaderExtensionTests {
     private static let oneByte = HeaderExtensionReader.oneByteProfile
     private static let twoByte = HeaderExtensionReader.twoByteProfile
     private static let mappings = [
-        HeaderExtensionMapping(id: UInt8(5), kind: .playoutDelay), HeaderExtensionMapping(id: UInt8(12), kind: .dependencyDescriptor),
+        HeaderExtensionMapping(id: UInt8(5), kind: .playoutDelay),
+        HeaderExtensionMapping(id: UInt8(12), kind: .dependencyDescriptor),
     ]
 
     /// An AV1 packet of one OBU: a sequence header that starts a coded video sequence, or a frame.
@@ -44,7 +45,9 @@ struct HeaderExtensionTests {
         let dave = scene.subscriber(room: 1, to: alice.track, extensions: [], allowsMixedExtensions: true)
         let high = [HeaderExtensionMapping(id: 20, kind: .dependencyDescriptor), .init(id: 3, kind: .playoutDelay)]
         let erin = scene.subscriber(room: 1, to: alice.track, extensions: high, allowsMixedExtensions: true)
-        publish(0..<5, alice, scene) { [(id: UInt8(12), bytes: descriptor($0)), (id: UInt8(5), bytes: [0, 1, UInt8($0)])] }
+        publish(0..<5, alice, scene) {
+            [(id: UInt8(12), bytes: descriptor($0)), (id: UInt8(5), bytes: [0, 1, UInt8($0)])]
+        }
 
         let atBob = bob.peer.received
         #expect(atBob.map(\.extensionProfile) == [Self.twoByte] + [UInt16](repeating: Self.oneByte, count: 4))
