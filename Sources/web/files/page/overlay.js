@@ -15,7 +15,7 @@ export function describe(figures, tile) {
 function ofTracks({ video, audio }, tile) {
     const lines = [];
     const all = [video, audio].filter(Boolean);
-    if (all.length === 0) return [['overlay.codec', '–']];
+    if (all.length === 0) return lines;
     lines.push(['overlay.codec', all.map((each) => each.codec ?? '–').join(' + ')]);
     if (video) lines.push(['overlay.size', size(video)]);
     lines.push(['overlay.bitrate', all.map((each) => bits(each.bitrate)).join(' + ')]);

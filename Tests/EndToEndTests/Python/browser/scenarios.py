@@ -143,6 +143,60 @@ async def screen(stage, step):
     step("three times again")
 
 
+async def tab_to(page, selector, most=40):
+    """Tab until that has the focus, which must be seen wherever it is on the way; gives how often."""
+    for presses in range(1, most):
+        await page.press("Tab")
+        seen = await page.js("""(() => { const e = document.activeElement; const s = getComputedStyle(e);
+            return e === document.body || s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) > 1 || s.boxShadow !== 'none'; })()""")
+        need(seen, f"the focus cannot be seen on {await page.js('document.activeElement.outerHTML.slice(0, 100)')}")
+        if await page.js(f"document.activeElement.matches({json.dumps(selector)})"):
+            return presses
+    need(False, f"{selector} cannot be reached by Tab")
+
+
+@scenario("calls")
+async def keyboard(stage, step):
+    """somebody who has no mouse"""
+    bob = await stage.person("keys", "Bob", "bob")
+    page = await stage.page("/?room=keys&source=synthetic&size=480x270&lang=en", "anna")
+    await page.until("document.activeElement.id === 'name'", "what is empty has the focus")
+    await page.type("Anna")
+    await page.press("Enter")
+    anna = Person(page, "Anna", "")
+    await anna.joined()
+    anna.user = await page.js("parlor.client.claims.userID")
+    await bob.sees(anna)
+    step("joins by Enter")
+    await tab_to(page, ".tile[data-key=bob]")
+    await page.press("Enter")
+    await page.until("document.querySelector('.tile[data-key=bob]').classList.contains('large')", "Enter enlarges a picture")
+    need(await page.js("document.activeElement.dataset.key") == "bob", "which keeps the focus")
+    await page.press("Enter")
+    await page.until("!document.querySelector('.tile.large')", "and again back")
+    await tab_to(page, ".tile[data-key=bob] .tile-menu", 3)
+    await page.press("Enter")
+    await page.until("document.activeElement.getAttribute('role') === 'menuitem'", "its menu opens, and has the focus")
+    await page.press("Escape")
+    need(await page.js("document.activeElement.matches('.tile-menu')"), "Escape closes it, and the focus is where it was")
+    step("pictures and their menus")
+    await tab_to(page, "#toggle-people")
+    await page.press("Enter")
+    await page.until("!document.querySelector('#panel').hidden", "a panel opens")
+    await page.press("Escape")
+    need(await page.js("document.activeElement.id") == "toggle-people", "Escape closes it, and the focus is where it was")
+    await page.press("?")
+    await page.until("document.querySelector('#dialog').open", "the list of keys opens")
+    await page.press("Escape")
+    await page.until("!document.querySelector('#dialog').open", "and closes")
+    need(await page.js("document.activeElement.id") == "toggle-people", "and the focus is where it was")
+    await page.press("m")
+    await bob.until(f"document.querySelector('.tile[data-key=\"{anna.user}\"] figcaption .icon').classList.contains('off')", "m mutes")
+    await page.press("L", modifiers=8)
+    await page.until("!document.querySelector('#lobby').hidden", "Shift L leaves")
+    step("panels, the list of keys, mute, leave; the focus is always seen, and comes back")
+
+
 @scenario("calls")
 async def two_rooms(stage, step):
     """two rooms at once, and nothing leaks"""
@@ -363,6 +417,7 @@ DEVICES = {
     "OverconstrainedError": "device.unfit",
 }
 PROBLEM = "#lobby-problem"
+PREVIEW = "#preview-note"
 
 
 async def refuse_devices(page, audio=None, video=None):
@@ -385,13 +440,22 @@ async def no_devices(stage, step):
     page = await stage.page("/?room=words&name=Anna&source=synthetic&lang=en", "devices")
     for name, key in DEVICES.items():
         await refuse_devices(page, name, name)
-        await says(page, PROBLEM, key)
+        await says(page, PREVIEW, key)
     step("both: refused, missing, in use, unfit")
     await refuse_devices(page, video="NotReadableError")
-    await says(page, PROBLEM, "device.without.camera")
-    await says(page, PROBLEM, "device.busy")
+    await says(page, PREVIEW, "device.without.camera")
+    await says(page, PREVIEW, "device.short.busy")
+    await refuse_devices(page)
+    await page.until("document.querySelector('#preview-note').hidden", "with both there is nothing to say")
+    await refuse_devices(page, "NotFoundError", "NotFoundError")
+    await says(page, PREVIEW, "device.missing")
+    await stage.shot(page, "no-devices")
+    # Plugged in meanwhile.
+    await page.js("(navigator.mediaDevices.getUserMedia = realDevices, navigator.mediaDevices.dispatchEvent(new Event('devicechange')), 1)")
+    await page.until("document.querySelector('#preview').videoWidth > 0 && document.querySelector('#preview-note').hidden", "it is found")
     await refuse_devices(page, audio="NotFoundError")
-    await says(page, PROBLEM, "device.without.microphone")
+    await says(page, PREVIEW, "device.without.microphone")
+    await stage.shot(page, "no-microphone")
     step("one of them: what is there is used, and the page says why the other is not")
     await page.click("#join")
     await page.until("parlor.client?.publishedTracks.length === 1", "it joins with the camera alone")
@@ -412,7 +476,7 @@ async def insecure(stage, step):
     base = stage.url.replace("127.0.0.1", "plain.test")
     page = await stage.page("/?room=insecure&name=Anna&user=anna&source=devices&lang=en", "insecure", base=base)
     need(await page.js("isSecureContext") is False and await page.js("navigator.mediaDevices") is None, "it is no secure context")
-    await says(page, PROBLEM, "device.insecure")
+    await says(page, PREVIEW, "device.insecure")
     await page.click("#join")
     anna = Person(page, "Anna", "anna")
     await anna.joined(publishes=False)
