@@ -9,7 +9,8 @@ struct HeaderExtensionTests {
     private static let oneByte = HeaderExtensionReader.oneByteProfile
     private static let twoByte = HeaderExtensionReader.twoByteProfile
     private static let mappings = [
-        HeaderExtensionMapping(id: 5, kind: .playoutDelay), HeaderExtensionMapping(id: 12, kind: .dependencyDescriptor),
+        HeaderExtensionMapping(id: UInt8(5), kind: .playoutDelay),
+        HeaderExtensionMapping(id: UInt8(12), kind: .dependencyDescriptor),
     ]
 
     /// An AV1 packet of one OBU: a sequence header that starts a coded video sequence, or a frame.
@@ -44,7 +45,9 @@ struct HeaderExtensionTests {
         let dave = scene.subscriber(room: 1, to: alice.track, extensions: [], allowsMixedExtensions: true)
         let high = [HeaderExtensionMapping(id: 20, kind: .dependencyDescriptor), .init(id: 3, kind: .playoutDelay)]
         let erin = scene.subscriber(room: 1, to: alice.track, extensions: high, allowsMixedExtensions: true)
-        publish(0..<5, alice, scene) { [(12, descriptor($0)), (5, [0, 1, UInt8($0)])] }
+        publish(0..<5, alice, scene) {
+            [(id: UInt8(12), bytes: descriptor($0)), (id: UInt8(5), bytes: [0, 1, UInt8($0)])]
+        }
 
         let atBob = bob.peer.received
         #expect(atBob.map(\.extensionProfile) == [Self.twoByte] + [UInt16](repeating: Self.oneByte, count: 4))
@@ -75,7 +78,7 @@ struct HeaderExtensionTests {
             guard destination == bob.peer.address, bytes[1] & 0x7F == 100 else { return }
             sent[UInt16(bytes[2]) << 8 | UInt16(bytes[3]), default: []].insert(Array(bytes))
         }
-        publish(0..<3, alice, scene) { [(12, descriptor($0))] }
+        publish(0..<3, alice, scene) { [(id: UInt8(12), bytes: descriptor($0))] }
         let before = bob.peer.receivedCount + bob.peer.failures.values.reduce(0, +)
         bob.peer.sendRTCP(scene.network) { writer in
             [700, 701].withUnsafeBufferPointer {
@@ -95,7 +98,7 @@ struct HeaderExtensionTests {
         let bob = scene.subscriber(
             room: 1, to: alice.track, extensions: Self.mappings, allowsMixedExtensions: true)
         let bytes = (0..<length).map { UInt8(truncatingIfNeeded: $0 + 1) }
-        publish(0..<1, alice, scene) { _ in [(12, bytes)] }
+        publish(0..<1, alice, scene) { _ in [(id: UInt8(12), bytes: bytes)] }
         #expect(bob.peer.received.map(\.extensions) == [[12: bytes]])
         let isLong = length == 0 || length > 16
         #expect(bob.peer.received.map(\.extensionProfile) == [isLong ? Self.twoByte : Self.oneByte])

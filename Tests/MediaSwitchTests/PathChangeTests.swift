@@ -54,7 +54,9 @@ struct PathChangeTests {
         for packet in received {
             waiting.insert(packet.sequence)
             let isKey = packet.payload[5] & 1 == 0
-            if last == nil || (isKey && Int16(bitPattern: packet.sequence &- (last ?? 0)) > 0) { last = packet.sequence }
+            if last == nil || (isKey && Int16(bitPattern: packet.sequence &- (last ?? 0)) > 0) {
+                last = packet.sequence
+            }
             while let next = last.map({ $0 &+ 1 }), waiting.contains(next) { last = next }
             if newest == nil || Int16(bitPattern: packet.sequence &- (newest ?? 0)) > 0 { newest = packet.sequence }
             if packet.time > start, last == newest { return packet.time }
@@ -80,12 +82,14 @@ struct PathChangeTests {
             let media = try #require(bob.media)
             let back = try #require(recovery(media.received, after: nominated), "seed \(seed), outage \(outage) ms")
             worst = max(worst, back - nominated)
-            #expect(back - nominated <= Self.limit, "seed \(seed), outage \(outage) ms: \((back - nominated).seconds) s")
+            #expect(
+                back - nominated <= Self.limit, "seed \(seed), outage \(outage) ms: \((back - nominated).seconds) s")
         }
         print("a change of path costs subscribers \(Int((worst.seconds * 1000).rounded())) ms beyond the outage")
     }
 
-    @Test("what was asked for on the dead path is asked again on the new one, at once", arguments: [100, 300, 700, 2900])
+    @Test(
+        "what was asked for on the dead path is asked again on the new one, at once", arguments: [100, 300, 700, 2900])
     func asksAgain(_ outage: Int) throws {
         let call = Call(seed: 7)
         _ = call.subscriber()

@@ -468,7 +468,9 @@ struct WebRTCTransportTests {
         let camera = VirtualEncoding(ssrc: 11, content: 1, seed: 5)
         var sockets: [UInt64] = []
         scene.network.tap = { _, socket, destination, bytes in
-            if destination == bob.address, bytes[0] >> 6 == 2, bytes[1] & 0x7F == 120 { sockets.append(socket.rawValue) }
+            if destination == bob.address, bytes[0] >> 6 == 2, bytes[1] & 0x7F == 120 {
+                sockets.append(socket.rawValue)
+            }
         }
         func check(_ socket: UInt64, from source: TransportAddress, nominates: Bool) {
             let check = bob.makeCheck(nominates: nominates, credentials: bob.credentials)

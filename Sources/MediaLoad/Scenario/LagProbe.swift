@@ -36,7 +36,6 @@ final class LagProbe: Sendable {
     }
 
     private static func run(_ shared: Shared) {
-        pthread_setname_np(pthread_self(), "load-lag")
         var due = LoadClock.monotonic + interval
         while !shared.isStopped.load(ordering: .relaxed) {
             var time = timespec(tv_sec: Int(due / 1_000_000_000), tv_nsec: Int(due % 1_000_000_000))
