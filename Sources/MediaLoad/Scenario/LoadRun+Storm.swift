@@ -89,16 +89,17 @@ extension StormVisits {
 /// Those who come in a storm stand behind the node and the steady streams for the processor: elsewhere they would have machines of
 /// their own, and here their half of each handshake would be taken for the node's.
 private enum StormPriority {
-    /// Of nice(1): a tenth of the others' share, when all want the processor.
+    /// Of nice(1), beside that of the process: a tenth of the others' share, when all want the processor.
     private static let nice: Int32 = 10
 
     /// All threads of now but those that measure, and with them all that they start.
     static func lower() {
+        let lowered = getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0) + nice
         for thread in NodeProbe.entries("/proc/self/task").compactMap({ UInt32($0) }) {
             let name = NodeProbe.read("/proc/self/task/\(thread)/comm") ?? ""
             // The engines' threads of the steady streams exist; that of the storm begins later.
             if name.hasPrefix("rtc-media") || name.hasPrefix("load-lag") { continue }
-            setpriority(__priority_which_t(PRIO_PROCESS.rawValue), thread, nice)
+            setpriority(__priority_which_t(PRIO_PROCESS.rawValue), thread, lowered)
         }
     }
 }

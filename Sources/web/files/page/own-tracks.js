@@ -59,6 +59,8 @@ export class OwnTracks {
             this.#opening.delete(kind);
             return this.onChange();
         }
+        // There is nothing to switch on here; off it can be, but that is not what the button shows.
+        if (track.isMutedByServer && !track.isMutedByClient) return this.onProblem({ key: 'state.mutedByServer' });
         if (!track.isMutedByClient) return this.#switchOff(kind, track);
         if (track.mediaStreamTrack.readyState === 'live' && !track.isReleased) track.updateMute(false);
         else await this.#open(kind, track);

@@ -111,7 +111,10 @@ export class Room {
         on('tracksUnsubscribed', (tracks) => { for (const track of tracks) this.#removeTrack(track); this.refresh(); });
         on('mediaReplaced', (track) => this.#showTrack(track));
         on('muteStateChanged', () => this.refresh());
-        on('localMuteStateChanged', () => this.refresh());
+        on('localMuteStateChanged', (track) => {
+            if (track.isMutedByServer) notify(text('state.mutedByServer'), { isProblem: true });
+            this.refresh();
+        });
         on('profileChanged', () => this.measure());
         on('messageReceived', ({ identifier, userID, content, timestamp }) => {
             const user = this.client.remoteUser(userID);

@@ -111,6 +111,7 @@ export const english = {
     'state.reconnected': 'Back in the room.',
     'state.media': 'The connection for sound and pictures is interrupted. Mending it …',
     'state.blocked': 'Sound and pictures do not get through: a firewall or the network may hold them back. Trying again …',
+    'state.mutedByServer': 'The service has muted you. Only it can take that back.',
     'state.sound': 'Your browser holds the sound back.',
     'state.sound.play': 'Let me hear',
     'help.title': 'Keyboard shortcuts',

@@ -111,6 +111,7 @@ export const chinese = {
     'state.reconnected': '已回到房间。',
     'state.media': '音视频连接中断，正在修复……',
     'state.blocked': '音视频无法连通，可能被防火墙或网络拦截，正在重试……',
+    'state.mutedByServer': '你已被系统静音，只有系统可以解除。',
     'state.sound': '浏览器阻止了声音播放。',
     'state.sound.play': '播放声音',
     'help.title': '键盘快捷键',
