@@ -69,7 +69,7 @@ package struct MediaSnapshot: Sendable {
         package var bytesIn: UInt64 = 0
         package var packetsOut: UInt64 = 0
         package var bytesOut: UInt64 = 0
-        /// When the last authentic packet came; `nil` if none did.
+        /// When the last authentic packet or connectivity check came; `nil` if none did.
         package var lastHeard: MediaTime?
         package init(id: TransportID) { self.id = id }
     }

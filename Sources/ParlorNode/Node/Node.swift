@@ -74,6 +74,7 @@ package final class Node: Sendable {
         }
         var engineConfiguration = Engine.Configuration(configuration.media, addresses)
         engineConfiguration.dtls = dtls
+        engineConfiguration.localAddresses = machine.filter { !$0.isLoopback }
         let engine: Engine
         do { engine = try Engine(engineConfiguration) } catch {
             throw StartFailure(description: "\(error) (\(Node.place(error, loaded)))")

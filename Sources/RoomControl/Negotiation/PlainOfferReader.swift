@@ -150,6 +150,8 @@ private struct PlainOfferReader {
             else { continue }
             // The MID must fit into the one-byte form (RFC 8285, section 4.2).
             if kind == .mid, !(1...16).contains(media.mid?.utf8.count ?? 0) { continue }
+            // Its descriptors are above 16 bytes where they matter most, and then need the two-byte form.
+            if kind == .dependencyDescriptor, !media.allowsMixedExtensions { continue }
             result.append(
                 PlainOffer.OfferedExtension(
                     mapping: HeaderExtensionMapping(id: id, kind: kind), direction: map.direction))

@@ -106,6 +106,8 @@ private struct WebRTCOfferReader {
                 !result.contains(where: { $0.mapping.kind == kind })
             else { continue }
             if kind == .mid, !(1...16).contains(media.mid?.utf8.count ?? 0) { continue }
+            // Its descriptors are above 16 bytes where they matter most, and then need the two-byte form.
+            if kind == .dependencyDescriptor, !media.allowsMixedExtensions { continue }
             result.append(
                 PlainOffer.OfferedExtension(
                     mapping: HeaderExtensionMapping(id: id, kind: kind), direction: map.direction))

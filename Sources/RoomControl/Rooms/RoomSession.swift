@@ -69,6 +69,8 @@ extension RoomState {
         var link: LinkID?
         let reconnectToken: Int
         var lastHeard: MediaTime
+        /// When its socket was seen to go. The end of a socket is a sign too: its silence counts from there.
+        var lostAt: MediaTime?
         /// The others were told.
         var isReconnecting = false
         var permission: RoomToken.Permission

@@ -58,6 +58,7 @@ extension RoomState {
                         timestampOffset: UInt32(truncatingIfNeeded: random.next()),
                         // Streams are told apart by their SSRCs, and nothing is known of the client's path yet.
                         extensions: stream.extensions.filter(\.kind.isEndToEnd),
+                        allowsMixedExtensions: stream.allowsMixedExtensions,
                         feedback: stream.feedbackSet, layer: subscription.profile.layer))))
     }
 
