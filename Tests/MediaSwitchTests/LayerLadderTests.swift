@@ -13,28 +13,29 @@ import Testing
         #expect(LayerPreference.high.index(among: count) == count - 1)
         #expect(LayerPreference.medium.index(among: count) == [0, 0, 1][count - 1])
         let names = (0..<count).map { LayerPreference(index: $0, among: count) }
-        #expect(names == [[.high], [.low, .high], [.low, .medium, .high]][count - 1])
+        let expected: [[LayerPreference]] = [[.high], [.low, .high], [.low, .medium, .high]]
+        #expect(names == expected[count - 1])
         for (place, name) in names.enumerated() {
             #expect(name.index(among: count) == place, "a name leads to its layer")
         }
     }
 
+    /// Which of three layers are sent, and what the wishes low, medium and high come to.
+    private static let sent: [([Int], [LayerPreference])] = [
+        ([1, 2], [.medium, .medium, .high]), ([0, 1], [.low, .medium, .medium]), ([0, 2], [.low, .low, .high]),
+        ([2], [.high, .high, .high]), ([0, 1, 2], [.low, .medium, .high]),
+    ]
+
     /// Three are declared and two are sent: Chromium keeps the first two of the list, the larger ones where the largest comes
     /// first, and of a group SIM, where the smallest does, the smaller ones. The lowest that is sent is what `low` gets.
     /// Its name is its place in the track's own ladder, which does not change when a layer comes or goes.
-    @Test(arguments: [
-        ([1, 2], [LayerPreference.medium, .medium, .high]), ([0, 1], [.low, .medium, .medium]),
-        ([0, 2], [.low, .low, .high]), ([2], [.high, .high, .high]), ([0, 1, 2], [.low, .medium, .high]),
-    ])
+    @Test(arguments: sent)
     func `a wish gets the nearest below that is sent, else the lowest`(sent: [Int], names: [LayerPreference]) throws {
         let scene = BrowserScene(seed: 81)
         let alice = scene.publisher(room: 1)
-        let track = scene.track(
-            of: alice,
-            encodings: (0..<3).map { EncodingSpec(ssrcs: [31 + UInt32($0)], rtxSSRC: 41 + UInt32($0)) })
-        let layers = (0..<3).map {
-            VirtualEncoding(ssrc: 31 + UInt32($0), rid: nil, content: UInt8(1 + $0), seed: UInt32(3 + 14 * $0))
-        }
+        let ssrcs: [UInt32] = [31, 32, 33]
+        let track = scene.track(of: alice, encodings: ssrcs.map { EncodingSpec(ssrcs: [$0], rtxSSRC: $0 + 10) })
+        let layers = ssrcs.map { VirtualEncoding(ssrc: $0, content: UInt8($0 - 30), seed: $0 * 14) }
         let wishes: [LayerPreference] = [.low, .medium, .high]
         let listeners = wishes.map { wish in
             let listener = scene.subscriber(room: 1)
