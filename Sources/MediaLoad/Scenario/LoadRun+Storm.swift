@@ -98,7 +98,7 @@ private enum StormPriority {
         for thread in NodeProbe.entries("/proc/self/task").compactMap({ UInt32($0) }) {
             let name = NodeProbe.read("/proc/self/task/\(thread)/comm") ?? ""
             // The engines' threads of the steady streams exist; that of the storm begins later.
-            if name.hasPrefix("rtc-media") || name.hasPrefix("load-lag") { continue }
+            if name.hasPrefix("rtc-media") || name.hasPrefix(LagProbe.threadName) { continue }
             setpriority(__priority_which_t(PRIO_PROCESS.rawValue), thread, lowered)
         }
     }

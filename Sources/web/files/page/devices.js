@@ -106,14 +106,13 @@ async function capture() {
     const wanted = { audio: audioConstraints(), video: videoConstraints() };
     try { return { tracks: (await openDevices(wanted)).getTracks() }; } catch (first) {
         const tracks = [];
-        let problem;
+        const failed = {};
         for (const kind of await worthTrying(first)) {
-            try { tracks.push(...(await openDevices({ [kind]: wanted[kind] })).getTracks()); } catch (error) { problem = { kind, error }; }
+            try { tracks.push(...(await openDevices({ [kind]: wanted[kind] })).getTracks()); } catch (error) { failed[kind] = error; }
         }
         if (tracks.length === 0) throw first;
-        const missing = Object.keys(KINDS).find((kind) => kind !== tracks[0].kind);
-        if (tracks.length === 1) problem = { key: `device.without.${KINDS[missing]}`, cause: problem?.kind === missing ? problem.error : first };
-        return { tracks, problem: tracks.length === 1 ? problem : undefined };
+        const missing = Object.keys(KINDS).find((kind) => !tracks.some((track) => track.kind === kind));
+        return { tracks, problem: missing && { key: `device.without.${KINDS[missing]}`, cause: failed[missing] ?? first } };
     }
 }
 

@@ -125,12 +125,11 @@ class Person:
         seen = []
         while time.monotonic() < end:
             seen = await self.js(f"watcher.then((w) => w.frames({json.dumps(key)}, {since}))")
-            fit = [each for each in seen if width is None or each["width"] == width]
-            # The last black pictures of a camera that has just come back.
-            while fit and fit[0].get("number") is None:
-                fit.pop(0)
+            self.check(other, seen)
+            # Of the latest ones most can be read: the last black pictures of a camera that has just come back, and the first rough
+            # ones of a layer, are waited out.
+            fit = [each for each in seen if width is None or each["width"] == width][-frames * 5 // 4:]
             if len([each for each in fit if each.get("number") is not None]) >= frames:
-                self.check(other, fit)
                 return
             await asyncio.sleep(0.05)
         how = await self.js("JSON.stringify([parlor.client?.mediaStates, parlor.client?.remoteUserList.map((u) =>"
@@ -139,9 +138,8 @@ class Person:
                      f"last {seen[-3:]}, {len(seen)} in all; {how}; {self.page.console[-3:]}")
 
     def check(self, other, frames):
+        """Not one of them is somebody else's, or goes back."""
         marks = [each for each in frames if each.get("number") is not None]
-        need(len(marks) * 10 >= len(frames) * 8, f"{self.user}: {len(frames) - len(marks)} of {len(frames)} frames of "
-             f"{other.user} have an unreadable row")
         wrong = [each for each in marks if each["source"] != source_of(other.name)]
         need(not wrong, f"{self.user}: frames in {other.user}'s tile are somebody else's: {wrong[:3]}")
         for one, two in zip(marks, marks[1:]):
@@ -175,11 +173,16 @@ class Person:
             await asyncio.sleep(0.05)
         raise Failed(f"{self.user} still hears {other.user} after {within} s")
 
-    async def longest_gap(self, other, since):
+    async def longest_gap(self, other, since, until=None):
         """Between two frames of the other one's since that time of the page, in ms."""
         frames = await self.js(f"watcher.then((w) => w.frames({json.dumps(other.user)}, {since}))")
-        times = [since] + [each["at"] for each in frames] + [await self.js("performance.now()")]
+        end = await self.js("performance.now()") if until is None else until
+        times = [since] + [each["at"] for each in frames if each["at"] < end] + [end]
         return max(two - one for one, two in zip(times, times[1:]))
+
+    async def usual_gap(self, other, before, seconds=3):
+        """The longest gap of the seconds before that time of the page: what the machine makes of it without anybody's doing."""
+        return await self.longest_gap(other, before - seconds * 1000, before)
 
     async def has_picture(self, other, isShown=True, within=20):
         sign = "" if isShown else "!"
