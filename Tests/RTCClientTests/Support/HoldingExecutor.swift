@@ -28,8 +28,9 @@ final class HoldingExecutor: TaskExecutor {
         queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
 
-    /// From now on what wants to go on waits.
-    func hold() { state.withLock { $0.isHolding = true } }
+    /// From now on what wants to go on waits. What runs now has come to its next wait before: an answer that overtakes it there lets it go
+    /// on without asking.
+    func hold() { queue.sync { state.withLock { $0.isHolding = true } } }
 
     /// Returns when something wants to go on.
     func somethingHeld() async {
