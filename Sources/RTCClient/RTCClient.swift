@@ -235,9 +235,12 @@ public final class RTCClient: Sendable {
 
     // MARK: Tests
 
-    /// Behaves as if the network were lost at this moment; the client then comes back as it would.
+    /// The TCP connections of its media break.
+    package func breakStreams() { core.breakStreams() }
+
     /// Asks the server for new ICE credentials for both connections, and checks with them.
     package func restartMedia() async { await core.restartMedia() }
 
+    /// Behaves as if the network were lost at this moment; the client then comes back as it would.
     package func loseConnection(_ loss: SignallingConnection.Loss = .noticed) { core.loseConnection(loss) }
 }
