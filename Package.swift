@@ -189,7 +189,9 @@ let package = Package(
             swiftSettings: language),
         .testTarget(
             name: "ParlorNodeTests",
-            dependencies: ["ParlorNode", "MediaEngine", "MediaWire", "WebTransport", "RoomControl"],
+            dependencies: [
+                "ParlorNode", "MediaEngine", "MediaWire", "WebTransport", "RoomControl", "RoomService",
+            ],
             swiftSettings: language),
         .testTarget(
             name: "ClientEngineTests",

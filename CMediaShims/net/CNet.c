@@ -110,7 +110,8 @@ static int32_t set_buffer(int descriptor, int option, int forced, int32_t wanted
     return granted_buffer(descriptor, option);
 }
 
-int parlor_udp_open(const parlor_address *local, const parlor_udp_options *options, parlor_udp_socket *opened) {
+static int open_socket(
+    const parlor_address *local, const parlor_udp_options *options, int shares, parlor_udp_socket *opened) {
     memset(opened, 0, sizeof *opened);
     opened->descriptor = -1;
     int ipv4 = local->is_ipv4;
@@ -130,6 +131,7 @@ int parlor_udp_open(const parlor_address *local, const parlor_udp_options *optio
                           : setsockopt(descriptor, IPPROTO_IPV6, IPV6_RECVERR, &one, sizeof one);
         if (failed != 0) goto failed;
     }
+    if (shares && setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) != 0) goto failed;
     opened->gro = options->gro && setsockopt(descriptor, SOL_UDP, UDP_GRO, &one, sizeof one) == 0;
     opened->receive_buffer = set_buffer(descriptor, SO_RCVBUF, SO_RCVBUFFORCE, options->receive_buffer);
     opened->send_buffer = set_buffer(descriptor, SO_SNDBUF, SO_SNDBUFFORCE, options->send_buffer);
@@ -143,6 +145,24 @@ int parlor_udp_open(const parlor_address *local, const parlor_udp_options *optio
 failed:
     result = -errno;
     close(descriptor);
+    return result;
+}
+
+int parlor_udp_open(const parlor_address *local, const parlor_udp_options *options, parlor_udp_socket *opened) {
+    return open_socket(local, options, 0, opened);
+}
+
+static int share_port(int descriptor, int shares) {
+    return setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &shares, sizeof shares);
+}
+
+int parlor_udp_open_beside(
+    int all, const parlor_address *local, const parlor_udp_options *options, parlor_udp_socket *opened) {
+    // Both must share it at the moment of the bind, and neither afterwards.
+    if (share_port(all, 1) != 0) return -errno;
+    int result = open_socket(local, options, 1, opened);
+    if (result == 0) (void)share_port(opened->descriptor, 0);
+    (void)share_port(all, 0);
     return result;
 }
 

@@ -67,7 +67,7 @@ _Static_assert(POLLIN == EPOLLIN && POLLOUT == EPOLLOUT && POLLERR == EPOLLERR, 
 int parlor_wait(
     int epoll, const parlor_watched *watched, uint32_t count, parlor_ready *ready, uint32_t capacity, int64_t timeout) {
     if (count > PARLOR_WATCHED || capacity <= count) return -EINVAL;
-    struct pollfd descriptors[4 + 1]; // PARLOR_WATCHED, and epoll
+    struct pollfd descriptors[32 + 1]; // PARLOR_WATCHED, and epoll
     for (uint32_t i = 0; i < count; i++)
         descriptors[i] = (struct pollfd){.fd = watched[i].descriptor, .events = (short)watched[i].events};
     descriptors[count] = (struct pollfd){.fd = epoll, .events = POLLIN};

@@ -45,12 +45,15 @@ package struct RemovalTicket: MediaIdentifier {
 }
 
 /// A socket of one worker, counted up by the engine and never used twice. 0 and 1 are the worker's shared UDP sockets
-/// for IPv4 and IPv6; plain legs have theirs from 2 on.
+/// for IPv4 and IPv6, those up to `sharedLimit` more of them, each at one address of the machine; plain legs have theirs from there on.
 package struct SocketID: MediaIdentifier {
     package let rawValue: UInt64
     package init(_ rawValue: UInt64) { self.rawValue = rawValue }
     package static let sharedIPv4 = SocketID(0)
     package static let sharedIPv6 = SocketID(1)
+    /// No shared socket has this number or a higher one.
+    @inlinable package static var sharedLimit: UInt64 { 32 }
+    @inlinable package var isShared: Bool { rawValue < Self.sharedLimit }
 
     /// Set in the names of ICE-TCP connections (RFC 6544): each carries one peer, and is closed by who gave it its name.
     package static let streamBit: UInt64 = 1 << 63

@@ -174,6 +174,10 @@ package struct SubscriptionSpec: Sendable {
     /// Added to the publisher's timestamps.
     package var timestampOffset: UInt32
     package var extensions: [HeaderExtensionMapping]
+    /// The subscriber takes one-byte and two-byte forms of header extensions in one stream (`a=extmap-allow-mixed`; RFC 8285,
+    /// section 6). Without it elements above 16 bytes cannot be written, and the dependency descriptor, whose first one mostly
+    /// is so long and without which the others say nothing, is not written at all.
+    package var allowsMixedExtensions: Bool
     /// Written into the MID extension where `extensions` has one.
     package var mid: String?
     package var feedback: FeedbackSet
@@ -193,8 +197,8 @@ package struct SubscriptionSpec: Sendable {
     package init(
         id: SubscriptionID, track: TrackID, transport: TransportID, ssrc: UInt32, payloadType: UInt8,
         rtx: Retransmission? = nil, redPayloadType: UInt8? = nil, firstSequence: UInt16, timestampOffset: UInt32,
-        extensions: [HeaderExtensionMapping] = [], mid: String? = nil, feedback: FeedbackSet = [],
-        layer: LayerPreference = .high
+        extensions: [HeaderExtensionMapping] = [], allowsMixedExtensions: Bool = false, mid: String? = nil,
+        feedback: FeedbackSet = [], layer: LayerPreference = .high
     ) {
         self.id = id
         self.track = track
@@ -206,9 +210,9 @@ package struct SubscriptionSpec: Sendable {
         self.firstSequence = firstSequence
         self.timestampOffset = timestampOffset
         self.extensions = extensions
+        self.allowsMixedExtensions = allowsMixedExtensions
         self.mid = mid
         self.feedback = feedback
-        self.layer = layer
         self.layer = layer
     }
 }

@@ -7,8 +7,11 @@ package enum MediaEvent: Sendable {
     /// Media can flow. A plain leg: the first authentic packet came, from this address; a sending one is latched to it. WebRTC: the
     /// keys are agreed, with the peer at this address.
     case transportConnected(TransportID, TransportAddress)
-    /// Something authentic was heard; at most once in five seconds for each transport.
+    /// Something authentic was heard; at most once in five seconds for each transport, and at once after `transportQuiet`.
     case transportHeard(TransportID)
+    /// Nothing authentic was heard of a connected WebRTC transport for its `quietLimit`, well before `transportSilent`: its path is
+    /// probably gone, and an ICE restart may bring it back. Once for each silence; `transportHeard` ends it.
+    case transportQuiet(TransportID)
     /// Nothing authentic was heard for the transport's silence limit.
     case transportSilent(TransportID)
     /// The network said that nobody listens there (ICMP port unreachable).
@@ -66,7 +69,7 @@ package struct MediaSnapshot: Sendable {
         package var bytesIn: UInt64 = 0
         package var packetsOut: UInt64 = 0
         package var bytesOut: UInt64 = 0
-        /// When the last authentic packet came; `nil` if none did.
+        /// When the last authentic packet or connectivity check came; `nil` if none did.
         package var lastHeard: MediaTime?
         package init(id: TransportID) { self.id = id }
     }

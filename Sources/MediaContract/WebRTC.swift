@@ -81,10 +81,14 @@ package struct WebRTCTransportSpec: Sendable {
     package var cname: String
     /// After this long without an authentic check or packet: `MediaEvent.transportSilent`, once (RFC 7675).
     package var silenceLimit: MediaDuration
+    /// After this long without one, while it is connected: `MediaEvent.transportQuiet`, once. Browsers check every 2.5 s or so, and
+    /// give a path up after about 8 s.
+    package var quietLimit: MediaDuration
 
     package init(
         id: TransportID, peer: PeerID, credentials: ICECredentials, role: DTLSRole, fingerprints: [DTLSFingerprint],
-        localSSRC: UInt32, cname: String, silenceLimit: MediaDuration = .seconds(30)
+        localSSRC: UInt32, cname: String, silenceLimit: MediaDuration = .seconds(30),
+        quietLimit: MediaDuration = .seconds(10)
     ) {
         self.id = id
         self.peer = peer
@@ -94,6 +98,7 @@ package struct WebRTCTransportSpec: Sendable {
         self.localSSRC = localSSRC
         self.cname = cname
         self.silenceLimit = silenceLimit
+        self.quietLimit = quietLimit
     }
 }
 

@@ -7,6 +7,10 @@ extension Engine {
         /// Where the shared sockets listen; the ports of these addresses are not used. `nil`: not at all.
         package var ipv4: TransportAddress? = TransportAddress(ipv4: 0x7F00_0001, port: 0)
         package var ipv6: TransportAddress?
+        /// The machine's own addresses, other than loopback. Where `ipv4` or `ipv6` stands for all and there are several of that family, each gets
+        /// a shared socket of its own beside the one for all, so that what leaves has the address that the client has asked: which
+        /// one the kernel would choose is a matter of routes. Those beyond `SocketID.sharedLimit` do without.
+        package var localAddresses: [TransportAddress] = []
         /// Worker i listens on `mediaPort + i`, for both families. 0: ports of the kernel's choice.
         package var mediaPort: UInt16 = 7900
         /// Whether clients may come by TCP, too, on the same addresses and port numbers (ICE-TCP, RFC 6544).

@@ -2,7 +2,7 @@ import MediaContract
 
 extension SocketID {
     /// The low bits name the slot in the worker's socket table, so that a look-up is one array access; the bits above
-    /// count up and make the name unique. The shared sockets are slots 0 and 1 with serial 0.
+    /// count up and make the name unique. The shared sockets are the first slots, with serial 0.
     private static var slotBits: UInt64 { 20 }
 
     init(serial: UInt64, slot: Int) {
@@ -13,7 +13,7 @@ extension SocketID {
     var slot: Int { Int(truncatingIfNeeded: rawValue & (1 << Self.slotBits - 1)) }
 
     /// Plain sockets take the slots behind the shared ones, by the position of their port in the plain range.
-    static var firstPlainSlot: Int { 2 }
+    static var firstPlainSlot: Int { Int(sharedLimit) }
 }
 
 /// The sockets of one worker: shared ones and those of plain legs. Its thread's alone.

@@ -18,13 +18,20 @@ struct UDPSocket: Sendable {
         var errorQueue: Bool
     }
 
-    init(boundTo address: TransportAddress, _ options: Options) throws(SystemError) {
+    /// - Parameter all: a socket that holds the port for all addresses of the machine; the new one takes over its own.
+    init(
+        boundTo address: TransportAddress, _ options: Options, beside all: UDPSocket? = nil
+    ) throws(SystemError) {
         var local = parlor_address(address)
         var wanted = parlor_udp_options(
             receive_buffer: Int32(clamping: options.receiveBuffer), send_buffer: Int32(clamping: options.sendBuffer),
             gro: 1, error_queue: options.errorQueue ? 1 : 0)
         var opened = parlor_udp_socket()
-        try SystemError.check(parlor_udp_open(&local, &wanted, &opened))
+        if let all {
+            try SystemError.check(parlor_udp_open_beside(all.descriptor, &local, &wanted, &opened))
+        } else {
+            try SystemError.check(parlor_udp_open(&local, &wanted, &opened))
+        }
         let result = parlor_udp_local_address(opened.descriptor, &local)
         if result < 0 {
             parlor_close(opened.descriptor)

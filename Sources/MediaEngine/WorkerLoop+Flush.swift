@@ -96,12 +96,13 @@ extension WorkerLoop {
                 continue
             }
             var outcome = SendOutcome.failed
+            var lost = (count: 0, bytes: 0)
             if sender.messages[done].segment_size != 0, isRefusal(result) {
-                outcome = sendSingly(sender.messages[done], slot, &switchboard)
+                outcome = sendSingly(sender.messages[done], slot, &switchboard, &lost)
                 // Where the pieces go through it was the segmenting, and not this one destination.
                 if outcome == .sent { turnOffSegmentation(result, sender.messages[done], &switchboard) }
             }
-            switchboard.complete(message: first + done, outcome)
+            switchboard.complete(message: first + done, outcome, lost: lost)
             done += 1
             retried = false
             if outcome == .blocked {
@@ -130,15 +131,18 @@ extension WorkerLoop {
     }
 
     /// Sends each segment of a refused message as a datagram of its own. Blocked only if none left: the message is planned
-    /// again as a whole, and no datagram may leave twice.
+    /// again as a whole, and no datagram may leave twice. Of a sent one, `lost` is what did not leave.
     private mutating func sendSingly(
-        _ message: parlor_outgoing, _ slot: Int, _ switchboard: inout Switchboard
+        _ message: parlor_outgoing, _ slot: Int, _ switchboard: inout Switchboard,
+        _ lost: inout (count: Int, bytes: Int)
     ) -> SendOutcome {
         let descriptor = sockets[slot].descriptor
         let total = Int(message.segment_count)
         let capacity = BatchSender.messageCapacity
         var done = 0
         var sent = 0
+        var bytesLeft = 0
+        for offset in 0..<total { bytesLeft += sender.segments[Int(message.first_segment) + offset].length }
         while done < total {
             // Fill a set, then send all of it.
             let set = min(capacity, total - done)
@@ -151,12 +155,14 @@ extension WorkerLoop {
             while tried < set {
                 let result = parlor_sender_send(sender.single, descriptor, UInt32(tried), UInt32(set - tried))
                 if result > 0 {
+                    for offset in tried..<tried + Int(result) { bytesLeft -= sender.singleSegments[offset].length }
                     tried += Int(result)
                     sent += Int(result)
                 } else if result == PARLOR_WOULD_BLOCK {
                     setBlocked(slot, true)
                     if sent == 0 { return .blocked }
-                    switchboard.countDrop(.sendFailed, UInt64(total - done - tried))
+                    lost = (total - sent, bytesLeft)
+                    switchboard.countDrop(.sendFailed, UInt64(lost.count))
                     return .sent
                 } else {
                     tried += 1
@@ -165,7 +171,8 @@ extension WorkerLoop {
             done += set
         }
         guard sent > 0 else { return .failed }
-        if sent < total { switchboard.countDrop(.sendFailed, UInt64(total - sent)) }
+        lost = (total - sent, bytesLeft)
+        if lost.count > 0 { switchboard.countDrop(.sendFailed, UInt64(lost.count)) }
         return .sent
     }
 }

@@ -95,16 +95,10 @@ extension WorkerLoop {
         let outcome = streams.send(
             id, UnsafeBufferPointer(rebasing: UnsafeBufferPointer(switchboard.outbox.segments)[start..<end]))
         for index in first..<next {
-            let message = switchboard.outbox.messages[index]
             switch outcome {
             case .all: switchboard.complete(message: index, .sent)
             case .gone: switchboard.complete(message: index, .failed)
-            case .some:
-                var lost = 0
-                for segment in message.firstSegment..<message.firstSegment + message.segmentCount
-                where !streams.taken[segment - start] { lost += 1 }
-                if lost > 0, lost < message.segmentCount { switchboard.countDrop(.streamFull, UInt64(lost)) }
-                switchboard.complete(message: index, lost == message.segmentCount ? .full : .sent)
+            case .some: switchboard.complete(message: index, isTaken: { streams.taken[$0 - start] })
             }
         }
         return next - first

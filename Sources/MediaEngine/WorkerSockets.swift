@@ -2,10 +2,13 @@ import CNet
 import MediaContract
 import MediaWire
 
-/// What a worker listens on: the shared UDP sockets and, on the same numbers, the TCP listeners.
+/// What a worker listens on: the shared UDP sockets, some of them at single addresses of the machine, and, on the same numbers, the TCP
+/// listeners.
 struct WorkerSockets: Sendable {
     var shared: [(id: SocketID, socket: UDPSocket)] = []
     var listeners: [StreamListener] = []
+    /// Behind `sharedIPv4` and `sharedIPv6`.
+    private var nextOwn: UInt64 = 2
 
     /// How often another number is tried where the kernel's choice for UDP is taken for TCP.
     private static var attempts: Int { 16 }
@@ -19,6 +22,7 @@ struct WorkerSockets: Sendable {
             for (id, address) in [(SocketID.sharedIPv4, configuration.ipv4), (.sharedIPv6, configuration.ipv6)] {
                 guard let address = address?.with(port: port) else { continue }
                 try open(id, address, configuration)
+                if address.isUnspecified { openOwn(beside: shared[shared.count - 1].socket, configuration) }
             }
         } catch {
             close()
@@ -51,6 +55,26 @@ struct WorkerSockets: Sendable {
                     throw .listenTCP(socket.address, error)
                 }
             }
+        }
+    }
+
+    /// One more socket on the same port for each of the machine's addresses, if there are several; one that cannot be bound (any more) is
+    /// served by the socket for all.
+    private mutating func openOwn(beside all: UDPSocket, _ configuration: Engine.Configuration) {
+        var own: [TransportAddress] = []
+        for address in configuration.localAddresses
+        where address.isIPv4 == all.address.isIPv4 && !address.isUnspecified {
+            let address = address.with(port: all.address.port)
+            if !own.contains(address) { own.append(address) }
+        }
+        guard own.count > 1 else { return }
+        let options = UDPSocket.Options(
+            receiveBuffer: configuration.receiveBufferSize, sendBuffer: configuration.sendBufferSize,
+            errorQueue: false)
+        for address in own where nextOwn < SocketID.sharedLimit {
+            guard let socket = try? UDPSocket(boundTo: address, options, beside: all) else { continue }
+            shared.append((SocketID(nextOwn), socket))
+            nextOwn += 1
         }
     }
 

@@ -8,8 +8,6 @@ public struct Answer: Codable, Hashable, Sendable {
     /// `control-res` repeats these.
     public var command: String?
     public var playerID: String?
-    /// `send-message-res`, which comes for a refused message only.
-    public var messageID: String?
     /// `pubpc-restart-res` and the like.
     public var connectionID: String?
 
@@ -22,7 +20,6 @@ public struct Answer: Codable, Hashable, Sendable {
     enum CodingKeys: String, CodingKey {
         case rpcid, code, error, command
         case playerID = "playerid"
-        case messageID = "msgid"
         case connectionID = "pcid"
     }
 }

@@ -133,13 +133,25 @@ public struct DisconnectNotice: Codable, Hashable, Sendable {
     }
 }
 
-/// `error`: a frame that could not be read, or whose type nobody knows and which has no rpcid. Our own.
+/// `error`: a frame that is refused and has no rpcid that an answer could repeat: a one-way message, or what could not be read.
+/// Our own; the vendor's clients ignore it.
 public struct FrameError: Codable, Hashable, Sendable {
     public var code: ResultCode
     public var error: String
+    /// The frame's type, if it has one.
+    public var type: String?
+    /// Of a custom message that was not delivered.
+    public var messageID: String?
 
-    public init(_ refused: Refused) {
+    public init(_ refused: Refused, type: String? = nil, messageID: String? = nil) {
         code = refused.code
         error = refused.text
+        self.type = type
+        self.messageID = messageID
+    }
+
+    enum CodingKeys: String, CodingKey {
+        case code, error, type
+        case messageID = "msgid"
     }
 }

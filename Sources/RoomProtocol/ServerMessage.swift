@@ -37,7 +37,7 @@ public enum Notification: Hashable, Sendable {
     case qos(QoSMessages)
     /// disconnect: you are out.
     case disconnect(DisconnectNotice)
-    /// error: a frame of yours could not be read.
+    /// error: a frame of yours could not be read, or is a one-way message that is refused.
     case frameError(FrameError)
 
     /// The frame as UTF-8.

@@ -8,6 +8,7 @@ struct LegRoutes: Sendable {
     let endpoint: JoinEndpoint
     let clientAddress: ClientAddress
     let counters: NodeCounters
+    let clock: RoomClock
     var iceServers: [ICEServer] = []
 
     /// More than any offer has lines.
@@ -31,7 +32,7 @@ struct LegRoutes: Sendable {
             if components.count == 1 {
                 response.headers["Accept-Post"] = SDPContent.description
                 // Anybody may ask; credentials come with the leg.
-                response.headers["Link"] = ICEServer.link(iceServers.filter { $0.credential == nil })
+                response.headers["Link"] = ICEServer.publicLinks(iceServers)
             } else {
                 response.headers["Accept-Patch"] = SDPContent.fragment
             }
@@ -51,7 +52,7 @@ struct LegRoutes: Sendable {
     ) async -> (answer: HTTPResponse, code: Int) {
         guard let token = Bearer.token(of: request) else { return (Refusal.missingToken, 10001) }
         do throws(JoinRefusal) {
-            _ = try endpoint.verify(token)
+            let user = try endpoint.verify(token).user
             guard SDPContent.type(of: request) == SDPContent.description else {
                 var answer = Answer.error(415, "the body must be \(SDPContent.description)", code: 10053)
                 answer.headers["Accept-Post"] = SDPContent.description
@@ -74,7 +75,7 @@ struct LegRoutes: Sendable {
             if let tag = leg.entityTag {
                 answer.headers["ETag"] = tag
                 answer.headers["Accept-Patch"] = SDPContent.fragment
-                answer.headers["Link"] = ICEServer.link(iceServers)
+                answer.headers["Link"] = ICEServer.links(iceServers, for: user, unixTime: clock.unixTime())
             }
             // The answer holds keys.
             answer.headers["Cache-Control"] = "no-store"
@@ -82,11 +83,12 @@ struct LegRoutes: Sendable {
         } catch { return (Refusal.answer(error), error.code) }
     }
 
-    /// Who knows the leg's URL may look; a token that is shown must be a good one all the same.
+    /// Who knows the leg's URL may look; a token that is shown must be a good one all the same, expired or
+    /// not.
     private func visit(_ request: RoutedRequest, _ kind: LegKind) async -> HTTPResponse {
         if request.http.headers["Authorization"] != nil {
             guard let token = Bearer.token(of: request.http) else { return Refusal.missingToken }
-            do throws(JoinRefusal) { _ = try endpoint.verify(token) } catch { return Refusal.answer(error) }
+            do throws(JoinRefusal) { _ = try endpoint.identify(token) } catch { return Refusal.answer(error) }
         }
         guard let id = LegID(text: request.parameter("leg")), let visit = await endpoint.visitLeg(id, kind) else {
             return Refusal.noSuchLeg(kind)
@@ -100,7 +102,7 @@ struct LegRoutes: Sendable {
     private func change(_ request: RoutedRequest, _ kind: LegKind) async -> HTTPResponse {
         guard let token = Bearer.token(of: request.http) else { return Refusal.missingToken }
         do throws(JoinRefusal) {
-            _ = try endpoint.verify(token)
+            _ = try endpoint.identify(token)
             guard SDPContent.type(of: request.http) == SDPContent.fragment else {
                 var answer = Answer.error(415, "the body must be \(SDPContent.fragment)", code: 10053)
                 answer.headers["Accept-Patch"] = SDPContent.fragment
@@ -144,7 +146,7 @@ struct LegRoutes: Sendable {
         case .noSuchLeg: return Refusal.noSuchLeg(kind)
         case .noICE:
             var answer = Answer.error(405, "a plain SRTP leg has no ICE session that could change", code: 10053)
-            answer.headers["Allow"] = "GET, DELETE, OPTIONS"
+            answer.headers["Allow"] = "GET, HEAD, DELETE, OPTIONS"
             return answer
         }
     }
@@ -152,7 +154,7 @@ struct LegRoutes: Sendable {
     private func remove(_ request: RoutedRequest, _ kind: LegKind) async -> HTTPResponse {
         guard let token = Bearer.token(of: request.http) else { return Refusal.missingToken }
         do throws(JoinRefusal) {
-            _ = try endpoint.verify(token)
+            _ = try endpoint.identify(token)
             guard let id = LegID(text: request.parameter("leg")) else { return Refusal.noSuchLeg(kind) }
             return switch try await endpoint.removeLeg(id, kind, token: token) {
             case .removed: HTTPResponse(status: 200)

@@ -25,7 +25,7 @@ struct MetricsRoute {
         metrics.family("parlor_rooms", .gauge, "Rooms open.", UInt64(await directory.roomCount))
         addDoors(to: &metrics)
         if let server = server() { Self.add(server, to: &metrics) }
-        Self.add(await WorkerSnapshots.all(of: environment.plane), to: &metrics)
+        Self.add(await WorkerSnapshots.all(of: environment), to: &metrics)
         return metrics.text + more()
     }
 
@@ -137,12 +137,13 @@ struct MetricsRoute {
 /// Asks all workers at once, so that one that is silent costs its second only once.
 enum WorkerSnapshots {
     /// In the order of the workers; `nil` for one that did not answer.
-    static func all(of plane: any MediaPlane) async -> [MediaSnapshot?] {
-        await withTaskGroup(of: (Int, MediaSnapshot?).self) { group in
-            for worker in 0..<plane.workerCount {
-                group.addTask { (worker, await plane.snapshot(worker: worker)) }
+    static func all(of environment: RoomEnvironment) async -> [MediaSnapshot?] {
+        let (figures, count) = (environment.figures, environment.plane.workerCount)
+        return await withTaskGroup(of: (Int, MediaSnapshot?).self) { group in
+            for worker in 0..<count {
+                group.addTask { (worker, await figures.of(worker: worker)) }
             }
-            var snapshots = [MediaSnapshot?](repeating: nil, count: plane.workerCount)
+            var snapshots = [MediaSnapshot?](repeating: nil, count: count)
             for await (worker, snapshot) in group { snapshots[worker] = snapshot }
             return snapshots
         }

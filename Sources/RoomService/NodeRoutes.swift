@@ -44,7 +44,7 @@ struct NodeRoutes: Sendable {
                 Body(ready: false, reason: "draining", secondsLeft: drain.timeLeft?.seconds), status: 503)
         case .open: break
         }
-        let silent = await WorkerSnapshots.all(of: environment.plane).enumerated().filter { $0.element == nil }.map(
+        let silent = await WorkerSnapshots.all(of: environment).enumerated().filter { $0.element == nil }.map(
             \.offset)
         if let worker = silent.first {
             return Answer.json(Body(ready: false, reason: "worker \(worker) does not answer"), status: 503)

@@ -6,7 +6,8 @@ package import WebTransport
 /// Everything that the node answers over HTTP, as one function from request to response.
 package struct NodeServices: Sendable {
     package struct Settings: Sendable {
-        package var plainLegs: PlainLegSettings
+        /// The addresses in it may become others while the node runs.
+        package let plainLegs: Current<PlainLegSettings>
         /// Whether what this host says in X-Forwarded-For may be believed.
         package var isTrustedProxy: @Sendable (TransportAddress) -> Bool
         /// How clients reach the node, `https://media.example.com`; `nil`: as they reached it.
@@ -34,7 +35,7 @@ package struct NodeServices: Sendable {
             plainLegs: PlainLegSettings = PlainLegSettings(),
             isTrustedProxy: @escaping @Sendable (TransportAddress) -> Bool = { _ in false }
         ) {
-            self.plainLegs = plainLegs
+            self.plainLegs = Current(plainLegs)
             self.isTrustedProxy = isTrustedProxy
         }
     }
@@ -62,7 +63,7 @@ package struct NodeServices: Sendable {
             admission: admission)
         legs = LegRoutes(
             endpoint: endpoint, clientAddress: ClientAddress(isTrustedProxy: settings.isTrustedProxy),
-            counters: counters, iceServers: settings.iceServers)
+            counters: counters, clock: environment.clock, iceServers: settings.iceServers)
         legs.add(to: &router)
         signalling = SignallingRoutes(
             endpoint: SignallingEndpoint(

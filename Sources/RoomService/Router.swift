@@ -13,7 +13,8 @@ package struct RoutedRequest: Sendable {
 ///
 /// A pattern is a path whose components are literal or, with a colon before them, take any component:
 /// `/v3/apps/:app/rooms`. The first pattern that fits wins. Every path that has routes answers OPTIONS, for CORS, and
-/// other methods with 405 and Allow.
+/// other methods with 405 and Allow. HEAD goes where GET goes (RFC 9110, section 9.3.2); the answer's body stays here, or
+/// rather at the HTTP server, which counts its length.
 package struct Router: Sendable {
     package typealias Handler = @Sendable (RoutedRequest) async -> HTTPResponse
 
@@ -51,7 +52,7 @@ package struct Router: Sendable {
         for route in routes {
             guard let parameters = match(route.components, components) else { continue }
             pattern = pattern ?? route.pattern
-            if route.method == request.method {
+            if route.method == (request.method == "HEAD" ? "GET" : request.method) {
                 let response = await route.handler(RoutedRequest(http: request, parameters: parameters))
                 counters.requested(route: route.pattern, method: request.method, status: response.status)
                 return response
@@ -65,7 +66,7 @@ package struct Router: Sendable {
 
     private func withoutHandler(_ request: HTTPRequest, allowed: [String]) -> HTTPResponse {
         if allowed.isEmpty { return Answer.error(404, "there is nothing at this path") }
-        let allow = (allowed + ["OPTIONS"]).joined(separator: ", ")
+        let allow = (allowed.flatMap { $0 == "GET" ? ["GET", "HEAD"] : [$0] } + ["OPTIONS"]).joined(separator: ", ")
         if request.method == "OPTIONS" {
             return HTTPResponse(
                 status: 204,

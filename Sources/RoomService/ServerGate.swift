@@ -35,7 +35,7 @@ struct ServerGate: Sendable {
                     403, "this access key may not operate the node; the configuration's admin.accessKey says which may",
                     code: 10051)
             }
-            guard request.http.method == "GET" || request.http.headers["X-Qiniu-Date"] != nil else {
+            guard ["GET", "HEAD"].contains(request.http.method) || request.http.headers["X-Qiniu-Date"] != nil else {
                 return Answer.error(400, "X-Qiniu-Date is missing; sign the request with the time as YYYYMMDDTHHMMSSZ")
             }
             return await body()

@@ -34,6 +34,9 @@ static const unsigned char page_keyboard_js[] = {
 static const unsigned char page_layout_js[] = {
 #embed "files/page/layout.js"
 };
+static const unsigned char page_leg_js[] = {
+#embed "files/page/leg.js"
+};
 static const unsigned char page_lobby_css[] = {
 #embed "files/page/lobby.css"
 };
@@ -49,6 +52,9 @@ static const unsigned char page_notices_js[] = {
 static const unsigned char page_overlay_js[] = {
 #embed "files/page/overlay.js"
 };
+static const unsigned char page_own_tracks_js[] = {
+#embed "files/page/own-tracks.js"
+};
 static const unsigned char page_pattern_js[] = {
 #embed "files/page/pattern.js"
 };
@@ -61,8 +67,14 @@ static const unsigned char page_room_css[] = {
 static const unsigned char page_room_js[] = {
 #embed "files/page/room.js"
 };
+static const unsigned char page_screen_js[] = {
+#embed "files/page/screen.js"
+};
 static const unsigned char page_settings_js[] = {
 #embed "files/page/settings.js"
+};
+static const unsigned char page_sound_level_js[] = {
+#embed "files/page/sound-level.js"
 };
 static const unsigned char page_stage_js[] = {
 #embed "files/page/stage.js"
@@ -88,9 +100,6 @@ static const unsigned char page_tile_js[] = {
 static const unsigned char page_whep_js[] = {
 #embed "files/page/whep.js"
 };
-static const unsigned char page_whip_exchange_js[] = {
-#embed "files/page/whip-exchange.js"
-};
 static const unsigned char page_whip_js[] = {
 #embed "files/page/whip.js"
 };
@@ -102,6 +111,9 @@ static const unsigned char parlor_client_js[] = {
 };
 static const unsigned char parlor_client_access_js[] = {
 #embed "files/parlor-client/access.js"
+};
+static const unsigned char parlor_client_black_js[] = {
+#embed "files/parlor-client/black.js"
 };
 static const unsigned char parlor_client_client_js[] = {
 #embed "files/parlor-client/client.js"
@@ -132,6 +144,9 @@ static const unsigned char parlor_client_statistics_js[] = {
 };
 static const unsigned char parlor_client_subscriber_js[] = {
 #embed "files/parlor-client/subscriber.js"
+};
+static const unsigned char parlor_client_timeline_js[] = {
+#embed "files/parlor-client/timeline.js"
 };
 static const unsigned char parlor_client_timing_js[] = {
 #embed "files/parlor-client/timing.js"
@@ -165,16 +180,20 @@ static const cpages_file files[] = {
     FILE_OF("page/examples.css", page_examples_css),
     FILE_OF("page/keyboard.js", page_keyboard_js),
     FILE_OF("page/layout.js", page_layout_js),
+    FILE_OF("page/leg.js", page_leg_js),
     FILE_OF("page/lobby.css", page_lobby_css),
     FILE_OF("page/lobby.js", page_lobby_js),
     FILE_OF("page/menu.js", page_menu_js),
     FILE_OF("page/notices.js", page_notices_js),
     FILE_OF("page/overlay.js", page_overlay_js),
+    FILE_OF("page/own-tracks.js", page_own_tracks_js),
     FILE_OF("page/pattern.js", page_pattern_js),
     FILE_OF("page/people.js", page_people_js),
     FILE_OF("page/room.css", page_room_css),
     FILE_OF("page/room.js", page_room_js),
+    FILE_OF("page/screen.js", page_screen_js),
     FILE_OF("page/settings.js", page_settings_js),
+    FILE_OF("page/sound-level.js", page_sound_level_js),
     FILE_OF("page/stage.js", page_stage_js),
     FILE_OF("page/synthetic.js", page_synthetic_js),
     FILE_OF("page/texts-en.js", page_texts_en_js),
@@ -183,11 +202,11 @@ static const cpages_file files[] = {
     FILE_OF("page/ticker.js", page_ticker_js),
     FILE_OF("page/tile.js", page_tile_js),
     FILE_OF("page/whep.js", page_whep_js),
-    FILE_OF("page/whip-exchange.js", page_whip_exchange_js),
     FILE_OF("page/whip.js", page_whip_js),
     FILE_OF("parlor-client.d.ts", parlor_client_d_ts),
     FILE_OF("parlor-client.js", parlor_client_js),
     FILE_OF("parlor-client/access.js", parlor_client_access_js),
+    FILE_OF("parlor-client/black.js", parlor_client_black_js),
     FILE_OF("parlor-client/client.js", parlor_client_client_js),
     FILE_OF("parlor-client/endings.js", parlor_client_endings_js),
     FILE_OF("parlor-client/errors.js", parlor_client_errors_js),
@@ -198,6 +217,7 @@ static const cpages_file files[] = {
     FILE_OF("parlor-client/signalling.js", parlor_client_signalling_js),
     FILE_OF("parlor-client/statistics.js", parlor_client_statistics_js),
     FILE_OF("parlor-client/subscriber.js", parlor_client_subscriber_js),
+    FILE_OF("parlor-client/timeline.js", parlor_client_timeline_js),
     FILE_OF("parlor-client/timing.js", parlor_client_timing_js),
     FILE_OF("parlor-client/tracks.js", parlor_client_tracks_js),
     FILE_OF("parlor-client/transport.js", parlor_client_transport_js),

@@ -8,26 +8,35 @@ extension EndToEnd {
         private static let folder = URL(filePath: #filePath).deletingLastPathComponent()
         private static let artifacts = folder.appending(path: "../../.build/artifacts/browser").standardized
 
-        /// Groups of scenarios.
-        @Test(arguments: ["calls", "layers", "moderation", "losses", "tcp", "path", "firefox", "client", "looks"])
-        func people(_ group: String) async throws {
+        /// All of them in the same browsers, some at a time: most of what they do is waiting for somebody.
+        @Test func people() async throws {
+            // The longest first.
+            try await Self.play([
+                "firefox", "calls", "losses", "layers", "moderation", "failures", "tcp", "client", "looks",
+            ])
+        }
+
+        /// There the scenarios' own relay is between the browsers and the node.
+        @Test func path() async throws {
+            try await Self.play(["path"], "--media-listen", "127.0.0.1", "--media-announce", "127.0.0.2")
+        }
+
+        private static func play(_ groups: [String], _ more: String...) async throws {
             let python = try await PythonPackage.aiohttp.interpreter()
             let secure = try FreePorts.row(of: 1)
-            var flags = ["--dev", "--http-tls-listen", "127.0.0.1:\(secure)"]
-            // There the scenario's own relay is, between the browsers and the node.
-            if group == "path" { flags += ["--media-listen", "127.0.0.1", "--media-announce", "127.0.0.2"] }
-            try await NodeProcess.run(flags) { node in
-                let pictures = Self.artifacts.appending(path: group)
-                try? FileManager.default.removeItem(at: pictures)
+            // For a second node.
+            let spare = try FreePorts.row(of: 8)
+            try await NodeProcess.run(["--dev", "--http-tls-listen", "127.0.0.1:\(secure)"] + more) { node in
+                for group in groups { try? FileManager.default.removeItem(at: artifacts.appending(path: group)) }
                 let ended = try await RunningProcess.run(
                     [
-                        python, Self.folder.appending(path: "Python/browser/run.py").path, "--url", node.url, "--https",
-                        "https://127.0.0.1:\(secure)", "--parlor", Programs.parlor, "--out", pictures.path, "--media",
-                        "\(node.mediaPort)", group,
-                    ], environment: Programs.environment.merging(["PYTHONDONTWRITEBYTECODE": "1"]) { $1 },
-                    in: node.scratch, within: .seconds(160))
+                        python, folder.appending(path: "Python/browser/run.py").path, "--url", node.url, "--https",
+                        "https://127.0.0.1:\(secure)", "--parlor", Programs.parlor, "--out", artifacts.path, "--media",
+                        "\(node.mediaPort)", "--spare", "\(spare)",
+                    ] + groups, environment: Programs.environment.merging(["PYTHONDONTWRITEBYTECODE": "1"]) { $1 },
+                    in: node.scratch, within: .seconds(300))
                 print(ended.output, terminator: "")
-                print("screenshots: \(pictures.path)")
+                print("screenshots: \(artifacts.path)")
                 let failed = ended.output.split(separator: "\n").filter { $0.hasPrefix("FAIL ") }
                 for line in failed { Issue.record("\(line)") }
                 #expect(ended.code == 0 || !failed.isEmpty, "\(ended.output.suffix(2000))\(ended.error.suffix(4000))")

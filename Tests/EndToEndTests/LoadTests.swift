@@ -34,6 +34,28 @@ extension EndToEnd {
             var rooms: [Room]
             var faults: [Fault]
             var joinPhases: [Phase]?
+            var storm: Storm?
+        }
+        struct Storm: Decodable {
+            struct Times: Decodable {
+                var count: Int
+                var p50: Double?
+                var p99: Double?
+                var max: Double?
+            }
+            struct Phase: Decodable {
+                var seconds: Double
+                var latency: Times
+                var lag: Times
+                var nodeProcessorPercent: Double?
+            }
+            var joined: Int
+            var failed: Int
+            var joins: Times
+            var begunLate: Times
+            var before: Phase
+            var during: Phase
+            var added: Times
         }
 
         @Test(arguments: [("webrtc", "vp8"), ("plain", "vp8"), ("plain", "vp9")])
@@ -91,6 +113,26 @@ extension EndToEnd {
                 #expect(phases.allSatisfy { $0.count == 4 && ($0.p50Milliseconds ?? -1) > 0 })
                 let steps = phases.dropLast().reduce(0) { $0 + ($1.p50Milliseconds ?? 0) }
                 #expect(steps < 10_000)
+            }
+        }
+
+        /// Joins at a rate while streams flow: every one of them comes in, no stream loses a packet, and both phases are measured. How much
+        /// they add is for a quiet machine to say.
+        @Test func joinStorm() async throws {
+            try await NodeProcess.run { node in
+                let report = try await Self.run(
+                    node, "--rooms", "2", "--publishers", "2", "--subscribers", "2", "--storm", "40", "--duration", "3")
+                #expect(report.passed && report.total.packetsLost == 0)
+                let storm = try #require(report.storm)
+                #expect(storm.joined == 120 && storm.failed == 0 && storm.begunLate.count == 120)
+                for phase in [storm.before, storm.during] {
+                    // Of each of two rooms two streams, to two subscribers, 50 packets a second, for 3 s: 1200.
+                    #expect(phase.seconds >= 3 && phase.latency.count >= 1000)
+                    #expect((phase.latency.p50 ?? -1) > 0 && (phase.latency.p50 ?? 1) <= (phase.latency.p99 ?? 0))
+                    #expect(phase.lag.count > 100 && (phase.lag.max ?? -1) > 0)
+                    #expect((phase.nodeProcessorPercent ?? -1) > 0)
+                }
+                #expect((storm.added.p99 ?? -1) >= 0 && (storm.added.max ?? -1) >= (storm.added.p99 ?? 0))
             }
         }
 

@@ -1,3 +1,4 @@
+import CNet
 import Glibc
 import MediaContract
 import MediaEngine
@@ -106,6 +107,53 @@ import Testing
         try publisher.publish(1300..<1400, ssrc: Self.ssrc)
         try subscriber.receive(until: 400)
         #expect(subscriber.has(1000..<1400))
+    }
+
+    /// A node that listens on all addresses of a machine with several answers and sends from the one that each client has asked.
+    @Test func whatLeavesHasTheAddressThatWasAsked() async throws {
+        var configuration = Engine.Configuration()
+        configuration.ipv4 = TransportAddress(ipv4: 0, port: 0)
+        configuration.localAddresses = [2, 3, 3].map { TransportAddress(ipv4: 0x7F00_0000 + $0, port: 9) }
+        configuration.mediaPort = 0
+        configuration.workers = 1
+        configuration.plainPorts = Self.base...Self.base + 1
+        configuration.dtls = try WebRTCLoopbackPeer.dtls()
+        let engine = try Engine(configuration)
+        defer { engine.stop() }
+        let port = try #require(engine.listeners(worker: 0).ipv4).port
+        func link(_ host: UInt32) throws -> LoopbackLink {
+            try LoopbackLink(udp: TransportAddress(ipv4: 0x7F00_0000 + host, port: port))
+        }
+        let publisher = try WebRTCLoopbackPeer(number: 1, link: try link(3), engine: engine)
+        try publisher.connect()
+        track(publisher, engine)
+        // Host 1 is none of the node's own here, and the socket for all serves it.
+        var subscribers: [WebRTCLoopbackPeer] = []
+        for host in UInt32(1)...3 {
+            let subscriber = try WebRTCLoopbackPeer(number: UInt64(host + 1), link: try link(host), engine: engine)
+            try subscriber.connect()
+            subscribe(subscriber, engine)
+            subscribers.append(subscriber)
+        }
+        try publisher.publish(1000..<1100, ssrc: Self.ssrc)
+        for subscriber in subscribers { try subscriber.receive(until: 100) }
+        try subscribers[1].move(to: try link(3))
+        try subscribers[2].move(to: try link(2))
+        try publisher.publish(1100..<1200, ssrc: Self.ssrc)
+        for subscriber in subscribers {
+            try subscriber.receive(until: 200)
+            #expect(subscriber.has(1000..<1200))
+        }
+        // Nobody else gets the port, at any address.
+        for host in UInt64(1)...4 {
+            var taken = Loopback.ipv4
+            taken.low = 0x7F00_0000 + host
+            taken.port = port
+            #expect(throws: Loopback.Failed(result: PARLOR_ADDRESS_IN_USE)) { try Loopback(taken) }
+        }
+        var second = configuration
+        second.mediaPort = port
+        #expect(throws: Engine.StartError.self) { try Engine(second) }
     }
 
     /// A subscriber that reads nothing costs itself packets, by name, and the others none.

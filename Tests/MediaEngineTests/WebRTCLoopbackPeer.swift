@@ -41,9 +41,10 @@ enum LoopbackLink {
             _ = stream.wait(PARLOR_READABLE, seconds: 0.05)
             stream.read()
             return stream.takeFrames()
-        case .udp(let socket, _, let receiver, _):
+        case .udp(let socket, _, let receiver, let remote):
             guard socket.wait(for: PARLOR_READABLE, seconds: 0.05) != 0 else { return [] }
-            return try receiver.receive(1, on: socket).map(\.bytes)
+            // As every ICE agent: what comes from elsewhere is nothing of the candidate's (RFC 8445, section 7.2.5.2.1).
+            return try receiver.receive(1, on: socket).filter { $0.source.isEqual(remote) }.map(\.bytes)
         }
     }
 }

@@ -59,6 +59,9 @@ import Testing
         #expect(try scenario("").way == .webRTC)
         let joins = try scenario("--publishers 2 --joins 50")
         #expect(joins.joins == 50 && joins.subscribers == 0 && joins.publishers == 2)
+        let storm = try scenario("--rooms 4 --storm 100 --duration 5")
+        #expect(storm.storm == 100 && storm.kinds == [.audio] && storm.packetsPerSecond == 50 && storm.duration == 5)
+        #expect(try scenario("--storm 2.5 --packets-per-second 100").packetsPerSecond == 100)
     }
 
     @Test(arguments: [
@@ -85,6 +88,11 @@ import Testing
         ("--via tcp", "--via tcp: one of webrtc, plain"),
         ("--via plain --joins 5", "--joins goes with --via webrtc"),
         ("--joins 5 --subscribers 2", "--joins says who subscribes, and how long; leave --subscribers out"),
+        ("--storm 0", "--storm 0: a number from 1.0 to 10000.0"),
+        ("--storm 10 --via plain", "--storm goes with --via webrtc"),
+        ("--storm 10 --live", "--storm measures small packets for --duration; leave --live out"),
+        ("--storm 10 --size 640x360", "--storm measures small packets for --duration; leave --size out"),
+        ("--storm 10 --subscribers 0", "--storm measures what subscribers get: --subscribers 1 or more"),
         ("--rooms 2 --help", "help"),
         ("-h", "help"),
     ])

@@ -32,7 +32,7 @@ struct AllocationTests {
         }
         for listener in listeners { network.detach(listener.peer) }
 
-        var buffers: [UnsafeMutableRawBufferPointer] = []
+        let replay = DatagramReplay(network)
         for n in 0..<3000 {
             let payload = RoomScene.payload(index: alice.index, keyFrame: n % 100 == 0, size: 100 + n % 1000)
             let packet = alice.peer.seal(
@@ -40,45 +40,13 @@ struct AllocationTests {
                 payload: payload, extensions: withExtensions ? [(id: UInt8(1), bytes: [UInt8(n & 0x7F)])] : [])
             alice.index += 1
             if n % 50 == 0 { alice.index += 1 }  // losses, so that requests leave too
-            let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: packet.count, alignment: 16)
-            buffer.copyBytes(from: packet)
-            buffers.append(buffer)
+            replay.append(packet, from: alice.peer.address, to: alice.peer.socket)
         }
-        let datagrams = buffers.map {
-            InboundDatagram(socket: alice.peer.socket, source: alice.peer.address, bytes: $0)
-        }
-        var copies: UInt64 = 0
-        var now = network.now
-
-        func run(_ range: Range<Int>) {
-            datagrams.withUnsafeBufferPointer { all in
-                var position = range.lowerBound
-                while position < range.upperBound {
-                    let batch = UnsafeBufferPointer(rebasing: all[position..<min(position + 32, range.upperBound)])
-                    position += 32
-                    now = now + .microseconds(100)
-                    var cursor = 0
-                    while !network.switchboard.receive(batch, cursor: &cursor, flushed: false, now: now) { flush() }
-                    network.switchboard.advance(to: now)
-                    flush()
-                }
-            }
-        }
-        func flush() {
-            network.switchboard.prepareFlush()
-            for index in 0..<network.switchboard.outbox.messageCount {
-                copies += UInt64(network.switchboard.outbox.messages[index].segmentCount)
-                network.switchboard.complete(message: index, .sent)
-            }
-            network.switchboard.finishFlush()
-        }
-        run(0..<1000)
-        copies = 0
-        parlor_allocations_start()
-        run(1000..<3000)
-        let count = parlor_allocations_stop()
-        #expect(copies >= 2000 * 20)
-        #expect(count == 0, "\(parlor_allocations_bytes()) bytes in \(count) allocations for \(copies) copies")
-        for buffer in buffers { buffer.deallocate() }
+        replay.run(1000, every: .microseconds(100))
+        let counted = replay.countAllocations(2000, every: .microseconds(100))
+        #expect(counted.copies >= 2000 * 20)
+        #expect(
+            counted.number == 0,
+            "\(counted.bytes) bytes in \(counted.number) allocations for \(counted.copies) copies")
     }
 }

@@ -33,7 +33,7 @@ struct BrowserAllocationTests {
         var wrong = alice.credentials
         wrong.password = String(repeating: "0", count: 32)
         let check = alice.makeCheck(nominates: true, credentials: wrong)
-        var buffers: [(TransportAddress, UnsafeMutableRawBufferPointer)] = []
+        let replay = DatagramReplay(network)
         var wide: UInt16 = 0
         for n in 0..<3000 {
             let layer = layers[n % 2]
@@ -46,46 +46,15 @@ struct BrowserAllocationTests {
                 payload: BrowserScene.frame(
                     picture: UInt16(n), level: UInt8(n & 255), isKey: false, content: layer.content),
                 extensions: [(3, [UInt8(wide >> 8), UInt8(wide & 0xFF)]), (1, [UInt8(n & 0x7F)])])
-            for (source, bytes) in [(alice.address, packet), (scene.address(), check)] {
-                let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 16)
-                buffer.copyBytes(from: bytes)
-                buffers.append((source, buffer))
-            }
+            replay.append(packet, from: alice.address, to: .sharedIPv4)
+            replay.append(check, from: scene.address(), to: .sharedIPv4)
         }
-        let datagrams = buffers.map { InboundDatagram(socket: .sharedIPv4, source: $0.0, bytes: $0.1) }
-        var copies = 0
-        var now = network.now
-
-        func run(_ range: Range<Int>) {
-            datagrams.withUnsafeBufferPointer { all in
-                var position = range.lowerBound
-                while position < range.upperBound {
-                    let batch = UnsafeBufferPointer(rebasing: all[position..<min(position + 32, range.upperBound)])
-                    position += 32
-                    now = now + .milliseconds(1)
-                    var cursor = 0
-                    while !network.switchboard.receive(batch, cursor: &cursor, flushed: false, now: now) { flush() }
-                    network.switchboard.advance(to: now)
-                    flush()
-                }
-            }
-        }
-        func flush() {
-            network.switchboard.prepareFlush()
-            for index in 0..<network.switchboard.outbox.messageCount {
-                copies += network.switchboard.outbox.messages[index].segmentCount
-                network.switchboard.complete(message: index, .sent)
-            }
-            network.switchboard.finishFlush()
-        }
-        run(0..<2000)
-        copies = 0
-        parlor_allocations_start()
-        run(2000..<6000)
-        let count = parlor_allocations_stop()
-        for (_, buffer) in buffers { buffer.deallocate() }
-        #expect(copies >= 2000 * 5)
+        replay.run(2000, every: .milliseconds(1))
+        let counted = replay.countAllocations(4000, every: .milliseconds(1))
+        #expect(counted.copies >= 2000 * 5)
         #expect(network.switchboard.dropCount(.unauthenticCheck) == 3000)
-        #expect(count == 0, "\(parlor_allocations_bytes()) bytes in \(count) allocations for \(copies) copies")
+        #expect(
+            counted.number == 0,
+            "\(counted.bytes) bytes in \(counted.number) allocations for \(counted.copies) copies")
     }
 }

@@ -55,6 +55,17 @@ final class BrowserScene {
         return browser
     }
 
+    /// Alice publishes one VP8 encoding of SSRC 11, repaired by 12, from a camera; Bob gets it.
+    func call(content: UInt8 = 1, rtx: UInt32? = 0xBBBB) -> (
+        alice: VirtualBrowser, bob: VirtualBrowser, camera: VirtualEncoding
+    ) {
+        let alice = publisher(room: 1)
+        let bob = subscriber(room: 1)
+        let track = track(of: alice, encodings: [EncodingSpec(ssrcs: [11], rtxSSRC: 12)])
+        _ = subscribe(bob, to: track, rtx: rtx)
+        return (alice, bob, VirtualEncoding(ssrc: 11, content: content, seed: 5))
+    }
+
     @discardableResult
     func track(
         of browser: VirtualBrowser, codec: Codec = .vp8, mid: String = "2", encodings: [EncodingSpec],

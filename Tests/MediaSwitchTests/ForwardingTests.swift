@@ -173,34 +173,6 @@ import Testing
         #expect(scene.network.snapshot().drops(.paddingOnly) == 20)
     }
 
-    @Test func keyFrameRequestsAreLimitedPerTrackAndRepeatedUntilOneComes() {
-        let scene = RoomScene(seed: 60)
-        var alice = scene.publisher(room: 1)
-        scene.publish(&alice, keyFrame: true)
-        scene.network.run(for: .milliseconds(20))
-        let listeners = (0..<200).map { _ in scene.subscriber(room: 1, to: alice.track) }
-        scene.network.inject([])
-        for _ in 0..<10 {
-            for listener in listeners {
-                listener.peer.sendRTCP(scene.network) {
-                    $0.pictureLossIndication(senderSSRC: 1, mediaSSRC: listener.ssrc)
-                }
-            }
-            scene.network.run(for: .milliseconds(1))
-        }
-        scene.network.run(for: .milliseconds(100))
-        #expect(alice.peer.pictureLossIndications.count == 1)
-        // Nobody answers: again after one second, then with growing pauses.
-        scene.network.run(for: .seconds(8))
-        let times = alice.peer.pictureLossIndications
-        #expect(times.count == 4)
-        for (a, b) in zip(times, times.dropFirst()) { #expect(b - a >= .milliseconds(990)) }
-        scene.publish(&alice, keyFrame: true)
-        scene.network.run(for: .seconds(20))
-        #expect(alice.peer.pictureLossIndications.count == 4)
-        #expect(scene.network.snapshot().drops(.keyFrameRequestLimited) > 1000)
-    }
-
     @Test func extensionsArePassedUnderTheSubscribersIdsAndOthersAreNot() {
         let scene = RoomScene(seed: 70)
         var alice = scene.publisher(

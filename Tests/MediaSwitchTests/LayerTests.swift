@@ -145,11 +145,7 @@ struct LayerTests {
     @Test("a subscriber's loss is repaired on its RTX stream, each time under a new number")
     func repairDown() throws {
         let scene = BrowserScene(seed: 24)
-        let alice = scene.publisher(room: 1)
-        let bob = scene.subscriber(room: 1)
-        let track = scene.track(of: alice, encodings: [EncodingSpec(ssrcs: [11])])
-        _ = scene.subscribe(bob, to: track)
-        let camera = VirtualEncoding(ssrc: 11, content: 9, seed: 5)
+        let (alice, bob, camera) = scene.call(content: 9)
         for frame in 0..<10 {
             camera.send(alice, scene.network, isKey: frame == 0)
             scene.network.run(for: .milliseconds(10))
@@ -176,11 +172,7 @@ struct LayerTests {
     @Test("a publisher's RTX fills the gap, and its probes are no media")
     func repairUp() throws {
         let scene = BrowserScene(seed: 25)
-        let alice = scene.publisher(room: 1)
-        let bob = scene.subscriber(room: 1)
-        let track = scene.track(of: alice, encodings: [EncodingSpec(ssrcs: [11], rtxSSRC: 12)])
-        _ = scene.subscribe(bob, to: track)
-        let camera = VirtualEncoding(ssrc: 11, content: 9, seed: 5)
+        let (alice, bob, camera) = scene.call(content: 9)
         camera.send(alice, scene.network, isKey: true)
         camera.send(alice, scene.network, isLost: true)
         let (index, timestamp) = (camera.index, camera.timestamp)
@@ -298,10 +290,7 @@ struct LayerTests {
     @Test("a number that was given away stands for one packet for good, also when its bytes are overwritten")
     func noSecondPlaintext() throws {
         let scene = BrowserScene(seed: 30)
-        let alice = scene.publisher(room: 1)
-        let bob = scene.subscriber(room: 1)
-        let track = scene.track(of: alice, encodings: [EncodingSpec(ssrcs: [11], rtxSSRC: 12)])
-        _ = scene.subscribe(bob, to: track, rtx: nil)
+        let (alice, bob, _) = scene.call(rtx: nil)
         let media = try #require(alice.media)
         let big = BrowserScene.frame(picture: 1, level: 1, isKey: true, content: 1) + [UInt8](repeating: 7, count: 1100)
         for index in 0..<400 {

@@ -181,4 +181,38 @@ import Testing
             #expect(content.allSatisfy { $0 == UInt8(sequence) })
         }
     }
+
+    /// A datagram is sent or dropped, never both, also where a connection's queue takes a message in part.
+    @Test(arguments: UInt64(1)...5)
+    func aMessageTakenInPartIsCountedOnce(seed: UInt64) {
+        let scene = RoomScene(seed: seed)
+        var alice = scene.publisher(room: 1)
+        let bob = scene.subscriber(room: 1, to: alice.track)
+        scene.publish(&alice, keyFrame: true)
+        scene.network.run(for: .milliseconds(20))
+        let before = scene.network.snapshot()
+        var random = SeededRandom(seed: seed)
+        var (taken, refused, bytes) = (UInt64(0), UInt64(0), UInt64(0))
+        scene.network.takes = { datagram in
+            guard random.chance(0.5) else {
+                refused += 1
+                return false
+            }
+            taken += 1
+            bytes += UInt64(datagram.count)
+            return true
+        }
+        for _ in 0..<20 {
+            for size in [700, 700, 700, 700, 200] { scene.publish(&alice, size: size) }
+            scene.network.run(for: .milliseconds(10))
+        }
+        let after = scene.network.snapshot()
+        #expect(refused > 20 && taken > 20, "seed \(seed)")
+        #expect(after.packetsOut - before.packetsOut == taken, "seed \(seed)")
+        #expect(after.bytesOut - before.bytesOut == bytes, "seed \(seed)")
+        #expect(after.drops(.streamFull) == refused, "seed \(seed)")
+        let figures = { (snapshot: MediaSnapshot) in snapshot.transports.map(\.packetsOut).reduce(0, +) }
+        #expect(figures(after) - figures(before) == taken, "seed \(seed)")
+        _ = bob
+    }
 }

@@ -70,7 +70,8 @@ final class RoomScene {
 
     func subscriber(
         room: UInt64, to track: TrackID, payloadType: UInt8 = 100, profile: SRTPProfile = .aeadAES128GCM,
-        extensions: [HeaderExtensionMapping] = [], mid: String? = nil, firstSequence: UInt16? = nil
+        extensions: [HeaderExtensionMapping] = [], allowsMixedExtensions: Bool = false, mid: String? = nil,
+        firstSequence: UInt16? = nil
     ) -> Subscriber {
         let peerID = PeerID(number())
         let transport = TransportID(number())
@@ -81,14 +82,14 @@ final class RoomScene {
         network.apply(.addPeer(peerID, isolation: IsolationKey(room)))
         network.apply(.addTransport(peer.spec))
         return subscribe(
-            peer, peerID, to: track, payloadType: payloadType, extensions: extensions, mid: mid,
-            firstSequence: firstSequence)
+            peer, peerID, to: track, payloadType: payloadType, extensions: extensions,
+            allowsMixedExtensions: allowsMixedExtensions, mid: mid, firstSequence: firstSequence)
     }
 
     func subscribe(
         _ peer: VirtualPeer, _ peerID: PeerID, to track: TrackID, payloadType: UInt8 = 100,
-        extensions: [HeaderExtensionMapping] = [], mid: String? = nil, firstSequence: UInt16? = nil,
-        ssrc: UInt32? = nil
+        extensions: [HeaderExtensionMapping] = [], allowsMixedExtensions: Bool = false, mid: String? = nil,
+        firstSequence: UInt16? = nil, ssrc: UInt32? = nil
     ) -> Subscriber {
         let subscription = SubscriptionID(number())
         let first = firstSequence ?? UInt16.random(in: 0...32767, using: &network.random)
@@ -98,7 +99,8 @@ final class RoomScene {
             .subscribe(
                 SubscriptionSpec(
                     id: subscription, track: track, transport: peer.spec.id, ssrc: ssrc, payloadType: payloadType,
-                    firstSequence: first, timestampOffset: offset, extensions: extensions, mid: mid, feedback: .all)))
+                    firstSequence: first, timestampOffset: offset, extensions: extensions,
+                    allowsMixedExtensions: allowsMixedExtensions, mid: mid, feedback: .all)))
         return Subscriber(
             peer: peer, peerID: peerID, subscription: subscription, ssrc: ssrc, firstSequence: first,
             timestampOffset: offset)

@@ -145,11 +145,7 @@ struct WebRTCTransportTests {
     @Test("media flows between browsers, under the subscriber's numbers")
     func media() throws {
         let scene = BrowserScene(seed: 4)
-        let alice = scene.publisher(room: 1)
-        let bob = scene.subscriber(room: 1)
-        let track = scene.track(of: alice, encodings: [EncodingSpec(ssrcs: [11], rtxSSRC: 12)])
-        _ = scene.subscribe(bob, to: track)
-        let camera = VirtualEncoding(ssrc: 11, content: 1, seed: 5)
+        let (alice, bob, camera) = scene.call()
         camera.send(alice, scene.network, isKey: true)
         for _ in 0..<20 {
             camera.send(alice, scene.network)
@@ -216,6 +212,77 @@ struct WebRTCTransportTests {
         #expect(scene.network.snapshot().transports.first?.remote == other)
     }
 
+    /// The next check, which nominates, may come seconds after the media.
+    @Test("media by another verified path is followed when the path in use is silent, and no sooner")
+    func mediaMoves() throws {
+        let scene = BrowserScene(seed: 17)
+        let alice = scene.publisher(room: 1)
+        let bob = scene.subscriber(room: 1)
+        let track = scene.track(of: alice, encodings: [EncodingSpec(ssrcs: [11])])
+        _ = scene.subscribe(bob, to: track)
+        let camera = VirtualEncoding(ssrc: 11, content: 1, seed: 5)
+        let media = try #require(alice.media)
+        let first = alice.address
+        func remote() -> TransportAddress? {
+            scene.network.snapshot().transports.first { $0.id == alice.transport }?.remote
+        }
+        func send(_ packets: Int, isLost: Bool = false) {
+            for _ in 0..<packets {
+                camera.send(alice, scene.network, isLost: isLost)
+                scene.network.run(for: .milliseconds(30))
+            }
+        }
+        camera.send(alice, scene.network, isKey: true)
+        send(40)
+        let before = media.keyFrameRequests.count
+        let stranger = scene.address()
+        let other = scene.address()
+        alice.check(scene.network, nominates: false, from: other)
+        send(20)
+        // One packet astray while the path is alive.
+        alice.move(to: other, scene.network)
+        send(1)
+        alice.move(to: first, scene.network)
+        send(1)
+        #expect(remote() == first)
+        send(20, isLost: true)
+        // Never verified: not even looked at.
+        let unverified = scene.network.switchboard.dropCount(.unverifiedSource)
+        alice.move(to: stranger, scene.network)
+        send(1)
+        #expect(scene.network.switchboard.dropCount(.unverifiedSource) == unverified + 1)
+        #expect(remote() == first)
+        alice.move(to: other, scene.network)
+        send(1)
+        #expect(remote() == other)
+        scene.network.run(for: .milliseconds(20))
+        #expect(media.keyFrameRequests.count == before + 1, "what was lost is not waited for")
+        // A nomination is the peer's word, and counts.
+        alice.check(scene.network, nominates: true, from: first)
+        scene.network.run(for: .milliseconds(20))
+        #expect(remote() == first)
+    }
+
+    @Test("a subscriber's reports by another verified path move it as well")
+    func reportsMove() throws {
+        let scene = BrowserScene(seed: 18)
+        let alice = scene.publisher(room: 1)
+        let bob = scene.subscriber(room: 1)
+        let track = scene.track(of: alice, encodings: [EncodingSpec(ssrcs: [11])])
+        _ = scene.subscribe(bob, to: track)
+        let camera = VirtualEncoding(ssrc: 11, content: 1, seed: 5)
+        camera.send(alice, scene.network, isKey: true)
+        let other = scene.address()
+        bob.check(scene.network, nominates: false, from: other)
+        scene.network.run(for: .seconds(1))
+        bob.move(to: other, scene.network)
+        try #require(bob.media).sendRTCP(scene.network) {
+            $0.pictureLossIndication(senderSSRC: 1, mediaSSRC: 0xAAAA)
+        }
+        scene.network.run(for: .milliseconds(20))
+        #expect(scene.network.snapshot().transports.first { $0.id == bob.transport }?.remote == other)
+    }
+
     @Test("an address of a live transport is not taken over by another one's check")
     func takeover() {
         let scene = BrowserScene(seed: 8)
@@ -230,11 +297,7 @@ struct WebRTCTransportTests {
     @Test("ICE restarts with new credentials while media flows; the old ones count until the next restart")
     func restart() throws {
         let scene = BrowserScene(seed: 9)
-        let alice = scene.publisher(room: 1)
-        let bob = scene.subscriber(room: 1)
-        let track = scene.track(of: alice, encodings: [EncodingSpec(ssrcs: [11])])
-        _ = scene.subscribe(bob, to: track)
-        let camera = VirtualEncoding(ssrc: 11, content: 1, seed: 5)
+        let (alice, bob, camera) = scene.call()
         camera.send(alice, scene.network, isKey: true)
         let old = bob.credentials
         bob.restart(scene.network)
@@ -256,25 +319,6 @@ struct WebRTCTransportTests {
         bob.check(scene.network, credentials: old)
         scene.network.run(for: .milliseconds(20))
         #expect(scene.network.switchboard.dropCount(.unknownCheck) == unknown + 1)
-    }
-
-    @Test("a dead peer is told of once, after its silence limit; checks or SRTP alone are life")
-    func consent() {
-        let scene = BrowserScene(seed: 10)
-        let checking = scene.subscriber(room: 1)
-        let sending = scene.publisher(room: 1)
-        let dead = scene.subscriber(room: 1)
-        scene.track(of: sending, encodings: [EncodingSpec(ssrcs: [11])])
-        let camera = VirtualEncoding(ssrc: 11, content: 1, seed: 5)
-        for _ in 0..<40 {
-            checking.check(scene.network)
-            camera.send(sending, scene.network)
-            scene.network.run(for: .seconds(1))
-        }
-        let silent = scene.network.takeEvents().compactMap { event in
-            if case .transportSilent(let id) = event { id } else { nil }
-        }
-        #expect(silent == [dead.transport])
     }
 
     @Test("close_notify ends the transport, and a removed one says it")
@@ -326,6 +370,44 @@ struct WebRTCTransportTests {
         #expect(isBound() == false)
         scene.network.applyAndFlush(.removeTransport(bob.transport))
         #expect(!scene.network.closedSockets.contains(stream))
+    }
+
+    @Test("one address of a peer at two of our sockets is two ways: media goes where it nominates, and comes from both")
+    func twoSockets() throws {
+        let scene = BrowserScene(seed: 19)
+        let (alice, bob, camera) = scene.call()
+        var sockets: [UInt64] = []
+        scene.network.tap = { _, socket, destination, bytes in
+            if destination == bob.address, bytes[0] >> 6 == 2, bytes[1] & 0x7F == 120 {
+                sockets.append(socket.rawValue)
+            }
+        }
+        func check(_ socket: UInt64, from source: TransportAddress, nominates: Bool) {
+            let check = bob.makeCheck(nominates: nominates, credentials: bob.credentials)
+            scene.network.inject([(SocketID(socket), source, check)])
+        }
+        camera.send(alice, scene.network, isKey: true)
+        scene.network.run(for: .milliseconds(20))
+        for socket: UInt64 in [2, 0, 31, 2] {
+            check(socket, from: bob.address, nominates: true)
+            camera.send(alice, scene.network)
+            scene.network.run(for: .milliseconds(20))
+        }
+        #expect(sockets == [0, 2, 0, 31, 2])
+        // Ways that were not used for long make room, and the address stays the peer's as long as one of them is its.
+        for _ in 0..<7 { check(2, from: scene.address(), nominates: false) }
+        check(2, from: bob.address, nominates: true)
+        let before = scene.network.switchboard.dropCount(.unverifiedSource)
+        let media = try #require(bob.media)
+        scene.network.inject([
+            (SocketID(5), bob.address, media.sealRTCP { $0.pictureLossIndication(senderSSRC: 1, mediaSSRC: 0xAAAA) })
+        ])
+        #expect(scene.network.switchboard.dropCount(.unverifiedSource) == before)
+        #expect(scene.network.snapshot().transports.last?.remote == bob.address)
+        scene.network.applyAndFlush(.removeTransport(bob.transport))
+        #expect(scene.network.closedSockets.isEmpty, "shared sockets stay open")
+        scene.network.inject([(SocketID(2), bob.address, [0x80, 96] + [UInt8](repeating: 0, count: 40))])
+        #expect(scene.network.switchboard.dropCount(.unverifiedSource) == before + 1)
     }
 
     @Test("a stream that is in use is closed with its transport")
@@ -387,11 +469,7 @@ struct WebRTCTransportTests {
     @Test("whose path comes back gets a key frame asked for, on both legs")
     func keyFramesAfterHoles() throws {
         let scene = BrowserScene(seed: 16)
-        let alice = scene.publisher(room: 1)
-        let bob = scene.subscriber(room: 1)
-        let track = scene.track(of: alice, encodings: [EncodingSpec(ssrcs: [11])])
-        _ = scene.subscribe(bob, to: track)
-        let camera = VirtualEncoding(ssrc: 11, content: 1, seed: 5)
+        let (alice, bob, camera) = scene.call()
         func run(_ seconds: Int, checks: Bool = true, isLost: Bool = false) {
             for _ in 0..<seconds {
                 for _ in 0..<10 {

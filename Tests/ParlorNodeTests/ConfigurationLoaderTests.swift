@@ -1,5 +1,7 @@
 import MediaWire
 import ParlorNode
+import RoomControl
+import RoomService
 import Testing
 
 struct ConfigurationLoaderTests {
@@ -73,6 +75,14 @@ struct ConfigurationLoaderTests {
               collecting: 0
               segmentation: false
               crypto: evp
+              silence: 1m
+              iceServers:
+                - urls: "stun:stun.example.net, stuns:[2001:db8::1]:5350"
+                - {urls: [turn:turn.example.net], username: "us er", credential: x}
+                - urls:
+                    - turn:192.0.2.1:3479?transport=udp
+                    - turns:turn.example.net:443?transport=tcp
+                  secret: shared-secret
               plain:
                 enabled: true
                 portRange: 9000-9001
@@ -114,6 +124,15 @@ struct ConfigurationLoaderTests {
         #expect(c.media.sendBuffer == 512 << 10)
         #expect(c.media.collecting == .zero && !c.media.segmentation)
         #expect(c.media.crypto == .evp)
+        #expect(c.media.silence == .seconds(60))
+        #expect(
+            c.media.iceServers.map(\.urls) == [
+                ["stun:stun.example.net", "stuns:[2001:db8::1]:5350"], ["turn:turn.example.net"],
+                ["turn:192.0.2.1:3479?transport=udp", "turns:turn.example.net:443?transport=tcp"],
+            ])
+        #expect(c.media.iceServers.map(\.username) == [nil, "us er", nil])
+        #expect(c.media.iceServers.map(\.credential) == [nil, "x", nil])
+        #expect(c.media.iceServers.map(\.secret) == [nil, nil, "shared-secret"])
         #expect(c.media.plain.enabled)
         #expect(c.media.plain.portRange == 9000...9001)
         #expect(c.media.plain.lease == .seconds(5400))
@@ -212,6 +231,34 @@ struct ConfigurationLoaderTests {
         ("media:\n  segmentation: yes", "\"yes\" is neither true nor false"),
         ("limits:\n  tracksPerUser: 0", "\"0\" is not a number of tracks from 1 to 64"),
         ("limits:\n  tracksPerUser: 65", "\"65\" is not a number of tracks from 1 to 64"),
+        ("media:\n  silence: 14s", "p.yaml:2: media.silence: 14s is out of range; give from 15s to 10m"),
+        ("media:\n  silence: 11m", "11m is out of range; give from 15s to 10m"),
+        (
+            "media:\n  iceServers: x",
+            "media.iceServers: a single value where a list belongs; begin each server with \"- urls: LIST\""
+        ),
+        (
+            "media:\n  iceServers:\n    - x",
+            "p.yaml:3: media.iceServers[0]: a single value where urls, username, credential and secret belong"
+        ),
+        ("media:\n  iceServers:\n    - username: a", "p.yaml:3: media.iceServers[0].urls: missing"),
+        ("media:\n  iceServers:\n    - urls: []", "p.yaml:3: media.iceServers[0].urls: no URL"),
+        ("media:\n  iceServers:\n    - url: stun:a", "media.iceServers[0].url: unknown key; did you mean urls?"),
+        ("media:\n  iceServers:\n    - urls: stun.example.net", "is not the URL of a STUN or TURN server"),
+        ("media:\n  iceServers:\n    - urls: http://a", "is not the URL of a STUN or TURN server"),
+        ("media:\n  iceServers:\n    - urls: stun:a?transport=udp", "is not the URL of a STUN or TURN server"),
+        ("media:\n  iceServers:\n    - urls: turn:a?transport=sctp", "is not the URL of a STUN or TURN server"),
+        ("media:\n  iceServers:\n    - urls: turn:a:0", "is not the URL of a STUN or TURN server"),
+        ("media:\n  iceServers:\n    - urls: \"turn:\"", "is not the URL of a STUN or TURN server"),
+        (
+            "media:\n  iceServers:\n    - {urls: stun:a, username: \"\"}",
+            "media.iceServers[0].username: not usable as a user name"
+        ),
+        (
+            "media:\n  iceServers:\n    - {urls: stun:a, secret: short}",
+            "media.iceServers[0].secret: not usable as a secret"
+        ),
+        ("media:\n  iceServer: []", "media.iceServer: unknown key; did you mean media.iceServers?"),
         ("media:\n  sendBuffer: 4GB", "is not a size"),
         ("media:\n  sendBuffer: 1KiB", "out of range; give from 64KiB to 1024MiB"),
         (
@@ -314,6 +361,27 @@ struct ConfigurationLoaderTests {
             "p.yaml:5: limits.signallingFrame: a message of 64KiB does not fit into a WebSocket frame of 64KiB"
         ),
         (
+            "media:\n  iceServers:\n    - urls: stun:a\n    - urls: turn:a", 2,
+            "p.yaml:8: media.iceServers[1].username: missing; a TURN server needs username and credential, or secret"
+        ),
+        (
+            "media:\n  iceServers:\n    - {urls: turn:a, username: b}", 2,
+            "p.yaml:7: media.iceServers[0].credential: missing; it goes with username"
+        ),
+        (
+            "media:\n  iceServers:\n    - {urls: stun:a, credential: b}", 2,
+            "p.yaml:7: media.iceServers[0].username: missing; it goes with credential"
+        ),
+        (
+            "media:\n  iceServers:\n    - {urls: turn:a, username: b, secret: long-enough}", 2,
+            "p.yaml:7: media.iceServers[0].secret: takes the place of username and credential"
+        ),
+        (
+            "media:\n  iceServers:\n"
+                + (0..<17).map { "    - urls: stun:a\($0)" }.joined(separator: "\n"), 2,
+            "p.yaml:6: media.iceServers: 17 URLs; give at most 16"
+        ),
+        (
             "admin: {accessKey: nobody}", 2,
             "p.yaml:5: admin.accessKey: \"nobody\" is no app's access key"
         ),
@@ -329,6 +397,50 @@ struct ConfigurationLoaderTests {
     func valuesThatClashAreRefused(text: String, cores: Int, message: String) {
         let found = problems(Self.apps + text, cores: cores)
         #expect(found.count == 1 && found[0].hasPrefix(message), "got \(found)")
+    }
+
+    /// What lets in at a TURN server is neither in what is said of a wrong file nor in what is printed of a right one.
+    @Test func accessToTURNServersIsNeverShown() throws {
+        let servers = """
+            media:
+              iceServers:
+                - urls: [turn:known@a.example.net, turn:a]
+                  username: "known-\u{E9}"
+                  credential: "known-credential-\u{E9}"
+                - {urls: turn:b, username: known-name, credential: known-credential, secret: known-secret}
+                - {urls: turn:c, secret: "known-secret-\u{E9}"}
+
+            """
+        let found = problems(servers + Self.apps)
+        #expect(found.count == 4 && found.allSatisfy { !$0.contains("known") }, "got \(found)")
+        let right = "media:\n  iceServers:\n    - {urls: turn:b, username: known-name, credential: known-credential}\n"
+        let configuration = try load(right + Self.apps).configuration
+        let server = try #require(configuration.media.iceServers.first)
+        var dumped = ""
+        dump(configuration.media, to: &dumped)
+        for text in ["\(server)", "\(configuration.media)", String(reflecting: configuration.media), dumped] {
+            #expect(text.contains("turn:b") && !text.contains("known"), "\(text)")
+        }
+        for key in ConfigurationKey<NodeConfiguration.ICEServer>.all
+        where key.path == "credential" || key.path == "secret" {
+            #expect(key.show(server) == "(secret)")
+        }
+    }
+
+    @Test func whatTheRoomsAndTheDoorsGet() throws {
+        let text =
+            "media:\n  silence: 45s\n  iceServers:\n    - urls: stun:a\n    - {urls: turn:b, username: c, credential: d}\n"
+            + "    - {urls: turn:e, secret: long-enough}\n"
+        let configuration = try load(text + Self.apps).configuration
+        #expect(RoomLimits(configuration.limits, configuration.media).transportSilence == .seconds(45))
+        #expect(
+            configuration.media.iceServers.map { ICEServer($0) } == [
+                ICEServer(urls: ["stun:a"]),
+                ICEServer(urls: ["turn:b"], access: .password(username: "c", credential: "d")),
+                ICEServer(urls: ["turn:e"], access: .secret("long-enough")),
+            ])
+        let defaults = NodeConfiguration()
+        #expect(RoomLimits(defaults.limits, defaults.media) == RoomLimits(), "the two say the same")
     }
 
     @Test func aNodeNeedsAnApp() throws {

@@ -31,6 +31,11 @@ struct DocumentationTests {
         for key in ConfigurationKey<NodeConfiguration>.all {
             #expect(loaded.origins[key.path] != nil, "\(key.path) is not in the example")
         }
+        #expect(loaded.origins["media.iceServers"] != nil)
+        let manual = try Package.text("docs/operating.md")
+        for key in ConfigurationKey<NodeConfiguration.ICEServer>.all {
+            #expect(manual.contains(" \(key.path): "), "media.iceServers: \(key.path) is in no example")
+        }
         let app = try #require(loaded.configuration.apps.first)
         for key in ConfigurationKey<NodeConfiguration.App>.all {
             let name = String(key.path.split(separator: ".").last ?? "")

@@ -124,6 +124,33 @@ struct NodeAddressesTests {
         #expect(HostNames.look(up: [.auto, .all, .name("localhost")]).keys.sorted() == ["localhost"])
     }
 
+    /// A name's last good addresses stay; what changes is said once.
+    @Test func namesAreFollowed() throws {
+        let (old, new) = (try addresses("203.0.113.9", "203.0.113.8"), try addresses("203.0.113.7"))
+        var names = AnnouncedNames(["a.example": .addresses(old), "b.example": .nothing("not known")])
+        func take(_ a: HostNames.Found, _ b: HostNames.Found) -> [String] {
+            names.take(["a.example": a, "b.example": b])
+        }
+        #expect(take(.addresses(old), .nothing("not known")) == [], "a warning at start said it")
+        #expect(take(.addresses(old.reversed()), .nothing("not known")) == [], "the order turns")
+        #expect(names.found["a.example"] == .addresses(old))
+
+        let gone = "a.example is not found any more (try again); its addresses of before are announced on"
+        #expect(take(.nothing("try again"), .nothing("not known")) == [gone])
+        #expect(take(.nothing("try again"), .nothing("another")) == [])
+        #expect(names.found["a.example"] == .addresses(old))
+        #expect(take(.addresses(old), .nothing("")) == ["a.example is found again, at the same addresses"])
+        #expect(take(.nothing("try again"), .nothing("")) == [gone])
+
+        let both = [
+            "a.example is at 203.0.113.7 now; that is announced to those who join from here on",
+            "b.example is at 203.0.113.9, 203.0.113.8 now; that is announced to those who join from here on",
+        ]
+        #expect(take(.addresses(new), .addresses(old)) == both)
+        #expect(names.found == ["a.example": .addresses(new), "b.example": .addresses(old)])
+        #expect(take(.addresses(new), .addresses(old)) == [])
+    }
+
     @Test func candidatesArePrinted() throws {
         var settings = ConnectionSettings(
             announced: try addresses("192.0.2.7", "2001:db8::7"), firstPort: 7900, tcp: true)

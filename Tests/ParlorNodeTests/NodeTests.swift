@@ -1,7 +1,10 @@
 import Foundation
 import MediaWire
 import ParlorNode
+import RoomControl
+import Synchronization
 import Testing
+import WebTransport
 
 /// A node with its real parts on loopback, and the client commands against it.
 struct NodeTests {
@@ -82,6 +85,69 @@ struct NodeTests {
         let http = #expect(throws: Node.StartFailure.self) { try Node(second, machine: []) }
         #expect(http?.description.contains("(http.listen, built-in)") == true, "got \(String(describing: http))")
         await node.stop()
+    }
+
+    private func whip(_ node: Node, as user: String) async throws -> HTTPResponse {
+        let token = RoomToken(app: "demo", room: "r", user: user, expiresAt: RoomClock.system.unixTime() + 600)
+            .signed(by: AccessKey(id: "devkey", secret: "devsecret"))
+        return try await HTTPClient().request(
+            "POST", "http://127.0.0.1:\(node.httpPort)/whip",
+            headers: ["Authorization": "Bearer \(token)", "Content-Type": "application/sdp"],
+            body: Array(try Package.text("Tests/Fuzz/Offer/corpus/chromium-whip.sdp").utf8))
+    }
+
+    /// Of a node whose announced name moves, newcomers learn the new address; a resolver that fails takes nothing away.
+    @Test func anAnnouncedNameIsFollowed() async throws {
+        var loaded = try configuration()
+        loaded.configuration.media.announce = [.name("media.example.com")]
+        func at(_ last: UInt32) -> HostNames.Found { .addresses([TransportAddress(ipv4: 0x7F00_0000 | last, port: 0)]) }
+        let resolver = Mutex(at(2))
+        let lines = Mutex<[String]>([])
+        let node = try Node(
+            loaded, machine: [TransportAddress(ipv4: 0x7F00_0001, port: 0)], lookUp: { _ in resolver.withLock { $0 } },
+            log: { line in lines.withLock { $0.append(line) } })
+        func told(_ user: String) async throws -> (browser: Set<String>, plain: Bool) {
+            let words = try await whip(node, as: user).text.split(separator: "\r\n")
+                .filter { $0.hasPrefix("a=candidate:") }.map { $0.split(separator: " ")[4] }
+            let publish = try await CommandRunner.run(
+                ["sdp", "publish", "--room", "r", "--user", "p\(user)", "--url", "http://127.0.0.1:\(node.httpPort)"])
+            return (Set(words.map(String.init)), words.allSatisfy { publish.output.contains("srtp://\($0):") })
+        }
+        #expect(try await told("a") == (["127.0.0.2"], true))
+        resolver.withLock { $0 = at(3) }
+        #expect(try await told("b") == (["127.0.0.2"], true))
+        node.lookUpNames()
+        #expect(try await told("c") == (["127.0.0.3"], true))
+        resolver.withLock { $0 = .nothing("the resolver is away") }
+        node.lookUpNames()
+        node.lookUpNames()
+        #expect(try await told("d") == (["127.0.0.3"], true))
+        await node.stop()
+        let said = lines.withLock { $0 }.filter { $0.hasPrefix("media.example.com") }
+        #expect(said.count == 2 && said[0].contains("127.0.0.3") && said[1].contains("away"), "\(said)")
+    }
+
+    /// From the file to the answer; the summary shows where they are and not what lets in.
+    @Test func iceServersReachTheClients() async throws {
+        var loaded = try configuration()
+        var (stun, turn) = (NodeConfiguration.ICEServer(), NodeConfiguration.ICEServer())
+        stun.urls = ["stun:stun.example.net"]
+        (turn.urls, turn.username, turn.credential) = (["turn:turn.example.net"], "known-name", "known-credential")
+        loaded.configuration.media.iceServers = [stun, turn]
+        let lines = Mutex<[String]>([])
+        let node = try Node(
+            loaded, machine: [TransportAddress(ipv4: 0x7F00_0001, port: 0)],
+            log: { line in lines.withLock { $0.append(line) } })
+        let link = try #require(try await whip(node, as: "a").headers["Link"])
+        #expect(link.contains("<stun:stun.example.net>") && link.contains("credential=\"known-credential\""), "\(link)")
+        let client = try HTTPClient()
+        let page = try await client.request("HEAD", "http://127.0.0.1:\(node.httpPort)/")
+        #expect(page.status == 200 && page.body.isEmpty && page.headers["Content-Type"]?.hasPrefix("text/html") == true)
+        await node.stop()
+        #expect(node.summary.contains("ICE        stun:stun.example.net, turn:turn.example.net"))
+        for line in node.summary + node.warnings + lines.withLock({ $0 }) {
+            #expect(!line.contains("known"), "\(line)")
+        }
     }
 
     /// Standard error that nobody reads any more holds up neither requests nor the end.

@@ -294,7 +294,7 @@ struct MessageTests {
                 == .sendMessage(SendMessage(messageID: made, target: nil, text: "hi")))
         let empty = #expect(throws: RTCError.self) { try scene.client.sendMessage("") }
         #expect(empty?.code == .invalidParameter)
-        peer.send(raw: "send-message-res={\"msgid\":\"k1\",\"code\":10053,\"error\":\"too long\"}")
+        peer.send(raw: "error={\"type\":\"send-message\",\"msgid\":\"k1\",\"code\":10053,\"error\":\"too long\"}")
         await scene.expect(.messageRefused(messageID: "k1", RTCError(.invalidParameter, "too long")))
         await scene.stop()
     }

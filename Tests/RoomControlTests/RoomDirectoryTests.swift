@@ -27,7 +27,8 @@ import Testing
         endpoint = JoinEndpoint(
             apps: AppDirectory(apps: [App(id: "a", accessKey: "k")], keys: [Self.key]), directory: directory,
             environment: environment,
-            settings: PlainLegSettings(areAllowed: true, announced: [TransportAddress(ipv4: 0x7F00_0001, port: 0)]))
+            settings: Current(
+                PlainLegSettings(areAllowed: true, announced: [TransportAddress(ipv4: 0x7F00_0001, port: 0)])))
     }
 
     func token(_ user: String, _ room: String) -> String {

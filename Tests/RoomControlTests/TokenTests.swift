@@ -315,3 +315,13 @@ extension Base64URL {
         }
     }
 }
+
+@Suite struct TURNCredentialTests {
+    /// Reckoned by Python's hmac and base64.
+    @Test func vector() throws {
+        let credential = try #require(
+            TURNCredential(secret: "north-by-north-west", user: "alice", expiresAt: 1_767_225_600))
+        #expect(credential.username == "1767225600:alice")
+        #expect(credential.password == "BpNsF0yWuatOxKJWLGC2PM92x1k=")
+    }
+}

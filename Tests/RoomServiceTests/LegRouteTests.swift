@@ -101,6 +101,7 @@ import WebTransport
             snapshot.subscriptions.append(subscription)
         }
         node.plane.setSnapshot(snapshot)
+        await node.clock.advance(by: WorkerFigures.age)
         state = try await node.send("GET", player).decoded(LegState.self)
         #expect(state.state == "active")
         #expect(state.tracks.map(\.user) == ["alice", "alice"])
@@ -124,6 +125,32 @@ import WebTransport
         let one = try await node.leg("/whep?track=\(tracks[1])", as: "carol")
         let oneState = try await node.send("GET", one).decoded(LegState.self)
         #expect(oneState.tracks.map(\.track) == [nil, tracks[1]])
+    }
+
+    /// However many look, the media thread copies its figures at most five times per second.
+    @Test func manyLooksAreOneCopy() async throws {
+        let node = ServiceFixture()
+        let location = try await node.leg("/whip", as: "alice")
+        var snapshot = MediaSnapshot(time: .zero)
+        var transport = MediaSnapshot.Transport(id: try #require(node.plane.model().transports.keys.first))
+        transport.packetsIn = 1
+        snapshot.transports = [transport]
+        node.plane.setSnapshot(snapshot)
+        await withTaskGroup(of: Int.self) { group in
+            for number in 0..<500 {
+                group.addTask { await node.send("GET", number % 5 == 0 ? "/metrics" : location).status }
+            }
+            for await status in group { #expect(status == 200) }
+        }
+        #expect(node.plane.snapshotsMade == 1)
+
+        snapshot.transports[0].packetsIn = 2
+        node.plane.setSnapshot(snapshot)
+        await node.clock.advance(by: .milliseconds(199))
+        #expect(try await node.send("GET", location).decoded(LegState.self).packetsIn == 1)
+        await node.clock.advance(by: .milliseconds(1))
+        #expect(try await node.send("GET", location).decoded(LegState.self).packetsIn == 2)
+        #expect(node.plane.snapshotsMade == 2)
     }
 
     @Test func aLookRenewsTheLease() async throws {
@@ -327,12 +354,13 @@ import WebTransport
         let node = ServiceFixture()
         for (method, target, status, allow) in [
             ("GET", "/whip", 405, "POST, OPTIONS"), ("PUT", "/whep", 405, "POST, OPTIONS"),
-            ("PUT", "/whip/1-a", 405, "GET, PATCH, DELETE, OPTIONS"),
-            ("POST", "/whep/1-a", 405, "GET, PATCH, DELETE, OPTIONS"),
+            ("PUT", "/whip/1-a", 405, "GET, HEAD, PATCH, DELETE, OPTIONS"),
+            ("POST", "/whep/1-a", 405, "GET, HEAD, PATCH, DELETE, OPTIONS"),
+            ("HEAD", "/whip", 405, "POST, OPTIONS"), ("HEAD", "/nothing", 404, nil),
             ("OPTIONS", "/whip", 204, "POST, OPTIONS"),
-            ("OPTIONS", "/whep/1-a", 204, "GET, PATCH, DELETE, OPTIONS"),
+            ("OPTIONS", "/whep/1-a", 204, "GET, HEAD, PATCH, DELETE, OPTIONS"),
             ("GET", "/nothing", 404, nil), ("OPTIONS", "/nothing", 404, nil),
-            ("POST", "/healthz", 405, "GET, OPTIONS"),
+            ("POST", "/healthz", 405, "GET, HEAD, OPTIONS"),
             ("GET", "/v3/apps/demo/rooms/r/users/u", 405, "DELETE, PATCH, POST, OPTIONS"),
         ] as [(String, String, Int, String?)] {
             let answer = await node.send(method, target)

@@ -47,6 +47,28 @@ import WebTransport
         }
     }
 
+    /// RFC 9110, section 9.3.2: as GET. The body is left out where it is sent (`HTTPServerTests`), so its length is right.
+    @Test func headIsAnsweredAsGet() async throws {
+        let fixture = ServiceFixture()
+        for path in [
+            "/", "/parlor-client.js", "/page/nothing.js", "/page.json", "/healthz", "/metrics", "/whip", "/nothing",
+        ] {
+            let get = await get(path, on: fixture)
+            let head = await fixture.services.handle(HTTPRequest(method: "HEAD", target: path))
+            #expect(head.status == get.status, "\(path)")
+            for name in ["Content-Type", "ETag", "Cache-Control", "Content-Security-Policy", "Allow"] {
+                #expect(head.headers[name] == get.headers[name], "\(path): \(name)")
+            }
+            #expect(path == "/metrics" || head.body.count == get.body.count, "\(path)")
+        }
+        let tag = try #require(await get("/").headers["ETag"])
+        let request = HTTPRequest(method: "HEAD", target: "/", headers: ["If-None-Match": tag])
+        #expect(await fixture.services.handle(request).status == 304)
+        // What the server API signs is the method that was used.
+        #expect(await fixture.server("HEAD", "/v3/apps/demo/rooms").status == 200)
+        #expect(await fixture.send("HEAD", "/v3/apps/demo/rooms").status == 401)
+    }
+
     @Test func aKnownTagSavesTheBody() async throws {
         let tag = try #require(await get("/").headers["ETag"])
         let other = try #require(await get("/parlor-client.js").headers["ETag"])

@@ -138,6 +138,52 @@ import WebTransport
         #expect(unbundled.status == 406 && unbundled.refusal?.error.contains("BUNDLE") == true)
     }
 
+    /// A token is for coming in: what is in can be looked at, trickled, restarted and ended by its user when it has run out.
+    @Test(arguments: ["/whip", "/whep"])
+    func aLegOutlivesItsToken(path: String) async throws {
+        let node = ServiceFixture()
+        let offer = try Self.offer(path == "/whip" ? "chromium-whip" : "chromium-whep")
+        let answer = await node.post(path, as: "alice", offer: offer)
+        let location = try #require(answer.headers["Location"])
+        let tag = try #require(answer.headers["ETag"])
+        func send(_ method: String, _ target: String, _ token: String, match: String? = nil, _ body: String = "")
+            async -> HTTPResponse
+        {
+            var headers: HTTPFields = ["Authorization": "Bearer \(token)"]
+            headers["Content-Type"] = method == "POST" ? "application/sdp" : Self.fragment
+            headers["If-Match"] = match
+            return await node.send(method, target, headers: headers, body: body)
+        }
+        let token = node.token("alice", ttl: 600)
+        await node.clock.advance(by: .seconds(601))
+
+        #expect(await send("POST", path, token, offer).refusal?.code == 10002, "nobody comes in with it")
+        #expect(await send("GET", location, token).status == 200)
+        #expect(await send("PATCH", location, token, match: tag, Self.candidate).status == 204)
+        let restarted = await send("PATCH", location, token, match: "*", Self.restart)
+        #expect(restarted.status == 200 && restarted.headers["ETag"] != tag)
+
+        let others = [
+            node.token("bob", ttl: -1), node.token("alice", room: "other", ttl: -1), node.token("bob"),
+        ]
+        for other in others {
+            #expect(await send("PATCH", location, other, match: "*", Self.restart).status == 403)
+            #expect(await send("DELETE", location, other).status == 403)
+        }
+        let forged = [
+            node.token("alice", ttl: -1, key: AccessKey(id: "devkey", secret: "guessed")),
+            node.token("alice", app: "theirs", ttl: -1), "nonsense", "",
+        ]
+        for token in forged {
+            #expect(await send("PATCH", location, token, match: "*", Self.restart).status == 401)
+            #expect(await send("DELETE", location, token).status == 401)
+            #expect(await send("GET", location, token).status == 401)
+        }
+        #expect(await send("DELETE", location, token).status == 200)
+        #expect(await send("DELETE", location, token).status == 404)
+        #expect(await node.users() == [] && node.plane.violations.isEmpty)
+    }
+
     // MARK: PATCH
 
     @Test func trickling() async throws {
@@ -173,7 +219,7 @@ import WebTransport
         #expect(node.plane.model().webRTC.values.first.map { "\"\($0.credentials.usernameFragment)\"" } == tag)
         let plain = try await node.leg("/whip", as: "carol")
         let none = await Self.patch(node, plain, as: "carol", ifMatch: "*", Self.restart)
-        #expect(none.status == 405 && none.headers["Allow"] == "GET, DELETE, OPTIONS")
+        #expect(none.status == 405 && none.headers["Allow"] == "GET, HEAD, DELETE, OPTIONS")
     }
 
     @Test func restarting() async throws {
@@ -222,8 +268,10 @@ import WebTransport
 
     @Test func iceServersAreLinked() async throws {
         let node = ServiceFixture(iceServers: [
-            ICEServer(url: "stun:stun.example.net"),
-            ICEServer(url: "turn:turn.example.net?transport=udp", username: "us\"er", credential: "se cret"),
+            ICEServer(urls: ["stun:stun.example.net"]),
+            ICEServer(
+                urls: ["turn:turn.example.net?transport=udp"],
+                access: .password(username: "us\"er", credential: "se cret")),
         ])
         let stun = "<stun:stun.example.net>; rel=\"ice-server\""
         let turn =
@@ -239,12 +287,40 @@ import WebTransport
         #expect(session.headers["Accept-Patch"] == Self.fragment && session.headers["Allow"]?.contains("PATCH") == true)
     }
 
+    /// draft-uberti-behave-turn-rest-00, section 2.2, as coturn's `use-auth-secret` reckons it.
+    @Test func turnServersWithASecretGetACredentialForEachUser() async throws {
+        let secret = "the-shared-secret"
+        let server = ICEServer(
+            urls: ["stun:a.example.net", "turn:a.example.net", "turns:a.example.net:443?transport=tcp"],
+            access: .secret(secret))
+        let node = ServiceFixture(iceServers: [server])
+        let answer = await node.post("/whip", as: "alice", offer: try Self.offer("obs-whip"))
+        let expiry = node.clock.clock.unixTime() + 86_400
+        let made = try #require(TURNCredential(secret: secret, user: "alice", expiresAt: expiry))
+        let link = try #require(answer.headers["Link"])
+        let access =
+            "username=\"\(expiry):alice\"; credential=\"\(made.password)\"; credential-type=\"password\""
+        #expect(
+            link == "<stun:a.example.net>; rel=\"ice-server\", <turn:a.example.net>; rel=\"ice-server\"; \(access), "
+                + "<turns:a.example.net:443?transport=tcp>; rel=\"ice-server\"; \(access)")
+        #expect(!link.contains(secret))
+        let options = await node.send("OPTIONS", "/whip")
+        #expect(options.headers["Link"] == "<stun:a.example.net>; rel=\"ice-server\"")
+        for text in ["\(server)", "\([server])", String(reflecting: [server]), "\(made)", String(reflecting: [made])] {
+            #expect(!text.contains(secret) && !text.contains(made.password), "in a log it would be read: \(text)")
+        }
+        var dumped = ""
+        dump(server, to: &dumped)
+        #expect(!dumped.contains(secret))
+    }
+
     @Test func aTokenThatIsShownMustBeGood() async throws {
         let node = ServiceFixture()
         let location = try await node.leg("/whip", as: "alice", offer: try Self.offer("obs-whip"))
         for (authorization, status) in [
             (nil, 200), ("Bearer \(node.token("bob"))", 200), ("Bearer nonsense", 401),
-            ("Bearer \(node.token("alice", ttl: -1))", 401),
+            ("Bearer \(node.token("alice", ttl: -1))", 200),
+            ("Bearer \(node.token("alice", key: AccessKey(id: "devkey", secret: "another")))", 401),
         ] as [(String?, Int)] {
             var headers: HTTPFields = [:]
             headers["Authorization"] = authorization

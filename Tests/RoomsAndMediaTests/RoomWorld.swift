@@ -234,8 +234,8 @@ final class RoomWorld {
         case .subscriptionRefused(let id):
             refusals += 1
             number = id.rawValue
-        case .transportConnected(let id, _), .transportHeard(let id), .transportSilent(let id),
-            .transportUnreachable(let id), .transportFailed(let id, _):
+        case .transportConnected(let id, _), .transportHeard(let id), .transportQuiet(let id),
+            .transportSilent(let id), .transportUnreachable(let id), .transportFailed(let id, _):
             number = id.rawValue
         case .trackStarted(let id): number = id.rawValue
         }

@@ -57,6 +57,10 @@ typedef struct {
 
 // Opens a non-blocking, close-on-exec socket bound to `local` (port 0: the kernel's choice). IPv6 sockets are IPv6 only.
 int parlor_udp_open(const parlor_address *local, const parlor_udp_options *options, parlor_udp_socket *socket);
+// The same at one address, on a port that `all` holds for all of them: what comes to that address goes to the new socket. Nobody
+// else gets the port.
+int parlor_udp_open_beside(
+    int all, const parlor_address *local, const parlor_udp_options *options, parlor_udp_socket *socket);
 // Where a socket is bound; TCP sockets, too.
 int parlor_udp_local_address(int descriptor, parlor_address *address);
 // Whether this kernel knows UDP_SEGMENT (Linux 4.18).
@@ -174,7 +178,7 @@ typedef struct {
 } parlor_watched;
 
 // How many of them one wait takes.
-static const uint32_t PARLOR_WATCHED = 4;
+static const uint32_t PARLOR_WATCHED = 32;
 
 // The same for what `epoll` watches and for the `count` descriptors of `watched`, which come first in `ready`. A socket in
 // epoll stands in a wait queue all the time, and each datagram that has left it wakes that queue under two locks: about

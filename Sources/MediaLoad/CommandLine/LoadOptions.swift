@@ -44,6 +44,11 @@ package enum LoadOptions {
             help: "Instead of a load: N users come, see the first picture and leave, one after the other; how long each"
                 + " step takes.", group: "Who", kind: .media),
         LoadOption(
+            name: "storm", value: "RATE",
+            help:
+                "RATE users a second come, connect and leave, for --duration, after as long without: what they add to the"
+                + " latency of the streams. The streams are small packets, 50 a second.", group: "Who", kind: .media),
+        LoadOption(
             name: "room-prefix", value: "NAME", help: "Rooms are called NAME-1, NAME-2 ... (load).", group: "Who"),
         LoadOption(
             name: "ramp", value: "N", help: "At most N joins a second (as fast as the node answers).", group: "Who",
@@ -147,6 +152,7 @@ package enum LoadOptions {
             "Exit code: 0 when all was right; 1 when anything was wrong, with a line for each kind of fault; 2 for bad usage.",
             "", "  parlor-load --rooms 2 --publishers 2 --subscribers 10",
             "  parlor-load --publishers 2 --joins 50",
+            "  parlor-load --rooms 5 --subscribers 4 --storm 100",
             "  parlor-load --audio-only --packets-per-second 20000 --late-after 70000",
             "  parlor-load --signalling --users 2000 --rooms 200 --churn 60s",
         ]

@@ -26,6 +26,19 @@ package struct LatencyHistogram: Sendable, Equatable {
         largest = max(largest, other.largest)
     }
 
+    /// What was added since `earlier`, a histogram of the same durations at an earlier time. The largest is known up to a bucket's
+    /// width.
+    package func subtracting(_ earlier: LatencyHistogram) -> LatencyHistogram {
+        guard !earlier.buckets.isEmpty else { return self }
+        var rest = LatencyHistogram()
+        rest.buckets = zip(buckets, earlier.buckets).map { $0 > $1 ? $0 - $1 : 0 }
+        rest.count = rest.buckets.reduce(0) { $0 + UInt64($1) }
+        if let last = rest.buckets.lastIndex(where: { $0 > 0 }) {
+            rest.largest = min(largest, Int64(Self.upperEdge(last)))
+        }
+        return rest
+    }
+
     /// Milliseconds that `part` (0...1) of the durations do not exceed, up to a bucket's width; `nil` without any.
     package func milliseconds(part: Double) -> Double? {
         guard count > 0 else { return nil }

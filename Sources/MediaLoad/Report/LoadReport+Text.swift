@@ -27,6 +27,7 @@ extension LoadReport {
             media.add(mediaRow(room))
             joins.add(joinRow(room))
         }
+        if let storm { return media.text + "\n" + storm.text }
         guard let joinPhases else { return media.text + "\n" + joins.text }
         var phases = LoadTable("step of a join", "joins", "p50 ms", "p95 ms", "longest ms")
         for phase in joinPhases {

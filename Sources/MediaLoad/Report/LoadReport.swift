@@ -95,10 +95,12 @@ package struct LoadReport: Codable, Sendable, Equatable {
     package var remarks: [String]
     /// Of joins one by one.
     package var joinPhases: [JoinPhase]?
+    /// Of joins at a rate.
+    package var storm: StormReport?
 
     package init(
         passed: Bool, seconds: Double, total: Room, rooms: [Room], faults: [Fault], tester: Tester, remarks: [String],
-        joinPhases: [JoinPhase]? = nil
+        joinPhases: [JoinPhase]? = nil, storm: StormReport? = nil
     ) {
         self.passed = passed
         self.seconds = seconds
@@ -108,5 +110,6 @@ package struct LoadReport: Codable, Sendable, Equatable {
         self.tester = tester
         self.remarks = remarks
         self.joinPhases = joinPhases
+        self.storm = storm
     }
 }

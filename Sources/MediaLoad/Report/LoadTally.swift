@@ -55,6 +55,8 @@ package struct LoadTally: Sendable {
     package var otherFaults = FaultCounts()
     /// Of joins one by one.
     package var joinPhases: JoinPhases?
+    /// Of joins at a rate.
+    package var storm: StormReport?
 
     package init(_ scenario: LoadScenario) { self.scenario = scenario }
 
@@ -83,7 +85,7 @@ package struct LoadTally: Sendable {
             faults: faults.all.map {
                 LoadReport.Fault(kind: $0.kind, count: $0.entry.count, example: $0.entry.example)
             },
-            tester: tester, remarks: remarks, joinPhases: joinPhases?.report)
+            tester: tester, remarks: remarks, joinPhases: joinPhases?.report, storm: storm)
     }
 
     private func room(_ range: ClosedRange<Int>, name: String) -> LoadReport.Room {

@@ -18,6 +18,8 @@ actor ClientPath: LoadPath {
     private let identity: ClientIdentity
     private let sending = MediaPlane(threads: 1)
     private let receiving: MediaPlane
+    /// Of those who only come and go.
+    private let visiting = MediaPlane(threads: 1)
     private let publishersStop = StopFlag()
     private var clients: [Int: RTCClient] = [:]
     private var subscribers: [Subscriber] = []
@@ -84,7 +86,7 @@ actor ClientPath: LoadPath {
         return 0
     }
 
-    /// The publishers' tracks as the client sees them, each with its line.
+    /// The publishers' tracks as the client sees them, each with its line, if there are lines.
     ///
     /// Apart from the steps that wait: swiftc 6.3.1 -O crashes while it splits the one function of both.
     private func tracks(of publishers: [String], at client: RTCClient, feeding lines: [LineCheck]) -> [RemoteTrack] {
@@ -95,11 +97,22 @@ actor ClientPath: LoadPath {
             guard let remote = client.remoteUser(publisher) else { continue }
             for (index, kind) in kinds.enumerated() {
                 guard let track = (kind == .audio ? remote.audioTracks : remote.videoTracks).first else { continue }
-                client.setSink(lines[place * kinds.count + index], of: track)
+                let line = place * kinds.count + index
+                if lines.indices.contains(line) { client.setSink(lines[line], of: track) }
                 wanted.append(track)
             }
         }
         return wanted
+    }
+
+    /// Somebody comes in, subscribes to the publishers until their media can flow, and leaves.
+    func visit(_ user: LoadUser, publishers: [String]) async throws {
+        defer { clients.removeValue(forKey: user.place)?.leave() }
+        let client = try await enter(user, visiting)
+        let wanted = tracks(of: publishers, at: client, feeding: [])
+        guard !wanted.isEmpty else { throw LoadFailure("nobody publishes in the room") }
+        let refused = wanted.count - (try await client.subscribe(wanted).count)
+        if refused != 0 { throw LoadFailure("the node refused \(refused) of \(wanted.count) subscriptions") }
     }
 
     /// The steps of a user's join.
@@ -156,6 +169,6 @@ actor ClientPath: LoadPath {
     }
 
     func end() {
-        for engine in sending.engines + receiving.engines { engine.stop() }
+        for engine in sending.engines + receiving.engines + visiting.engines { engine.stop() }
     }
 }

@@ -5,10 +5,10 @@ import MediaWire
 
 /// One run: everybody joins, sends and checks; then the report, and everybody leaves.
 package actor LoadRun {
-    private let scenario: LoadScenario
-    private let stop: StopFlag
-    private let output: LoadOutput
-    private var tally: LoadTally
+    let scenario: LoadScenario
+    let stop: StopFlag
+    let output: LoadOutput
+    var tally: LoadTally
     private var sources: [[FrameSource]] = []
     private var nextJoin: Int64 = 0
     private var lastPackets: UInt64 = 0
@@ -36,6 +36,8 @@ package actor LoadRun {
             return try await run(path) {
                 if let joins = self.scenario.joins {
                     await self.joinOneByOne(joins, path)
+                } else if let rate = self.scenario.storm {
+                    await self.storm(rate, path)
                 } else {
                     await self.measure(path)
                 }
@@ -146,7 +148,7 @@ package actor LoadRun {
         tally.joins[place] = record
     }
 
-    private func user(place: Int, room: Int, index: Int, name: String) throws(LoadFailure) -> LoadUser {
+    func user(place: Int, room: Int, index: Int, name: String) throws(LoadFailure) -> LoadUser {
         let signer = LoadToken(app: scenario.app, key: scenario.key, secret: scenario.secret)
         let expiry = LoadClock.unixTime + Int64(scenario.isLive ? 30 * 86_400 : scenario.duration + 3600)
         guard let token = signer.text(room: scenario.roomName(room), user: name, expiresAt: expiry) else {
@@ -290,7 +292,7 @@ package actor LoadRun {
     }
 
     /// Copies all figures.
-    private func collect(_ path: any LoadPath) async {
+    func collect(_ path: any LoadPath) async {
         let joins = tally.joins
         tally.publishers = await path.publishers(joins)
         tally.subscribers = await path.subscribers(joins)
@@ -308,10 +310,10 @@ package actor LoadRun {
         tally.otherFaults.add(await path.leaveAll())
     }
 
-    private func sleep(_ duration: Duration) async { try? await Task.sleep(for: duration) }
+    func sleep(_ duration: Duration) async { try? await Task.sleep(for: duration) }
 
     /// Until the monotonic clock shows the time, or a stop is requested.
-    private func sleep(until deadline: Int64) async {
+    func sleep(until deadline: Int64) async {
         while !stop.isRequested {
             let rest = deadline - LoadClock.monotonic
             guard rest > 0 else { return }

@@ -26,6 +26,8 @@ package struct LoadScenario: Sendable, Equatable {
     package var way = Way.webRTC
     /// Instead of the load: so many users who come, see the first picture, and leave, one after the other.
     package var joins: Int?
+    /// Joins a second of users who come, connect and leave, while the load goes on.
+    package var storm: Double?
     package var framesPerSecond = 25
     package var width = 320
     package var height = 240
@@ -42,6 +44,9 @@ package struct LoadScenario: Sendable, Equatable {
     package var decode: Int?
     /// Receiving threads; `nil`: processors less one.
     package var threads: Int?
+
+    /// A second, of each stream that a storm is measured by: as many as of sound.
+    private static let stormPackets = 50
 
     package init() {}
 
@@ -104,11 +109,23 @@ package struct LoadScenario: Sendable, Equatable {
             }
             subscribers = 0
         }
+        storm = try read.decimal("storm", 1...10_000)
+        if storm != nil {
+            guard way == .webRTC else { throw LoadUsageError("--storm goes with --via webrtc") }
+            for name in ["joins", "live", "late-after", "codec", "fps", "size", "bitrate", "decode"]
+            where options[name] != nil {
+                throw LoadUsageError("--storm measures small packets for --duration; leave --\(name) out")
+            }
+            guard subscribers > 0 else {
+                throw LoadUsageError("--storm measures what subscribers get: --subscribers 1 or more")
+            }
+        }
         framesPerSecond = try read.number("fps", 1...60) ?? framesPerSecond
         bitrate = try read.number("bitrate", 30...100_000) ?? bitrate
         if let size = options["size"] { (width, height) = try Self.size(size) }
-        isAudioOnly = options["audio-only"] != nil
-        packetsPerSecond = try read.number("packets-per-second", 1...1_000_000)
+        isAudioOnly = options["audio-only"] != nil || storm != nil
+        packetsPerSecond =
+            try read.number("packets-per-second", 1...1_000_000) ?? (storm == nil ? nil : Self.stormPackets)
         payloadSize =
             try read.number("payload", ProbePayload.smallestSize...RTPPayload.defaultMaximumSize) ?? payloadSize
         if options["payload"] != nil, packetsPerSecond == nil {

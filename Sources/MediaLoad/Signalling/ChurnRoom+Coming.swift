@@ -75,14 +75,14 @@ extension ChurnRoom {
     }
 
     private func watchRefusals(_ connection: SignallingConnection, _ user: String) {
-        connection.onRefusedMessage { [weak self] answer in
-            Task { await self?.refusedMessage(answer, user) }
+        connection.onRefusedMessage { [weak self] refusal in
+            Task { await self?.refusedMessage(refusal, user) }
         }
     }
 
-    private func refusedMessage(_ answer: Answer, _ user: String) {
-        fault(.requestFailed, "a message of \(user): \(answer.error ?? "") (\(answer.code.rawValue))")
-        if let id = answer.messageID { ledger.refused(id) }
+    private func refusedMessage(_ refusal: FrameError, _ user: String) {
+        fault(.requestFailed, "a message of \(user): \(refusal.error) (\(refusal.code.rawValue))")
+        if let id = refusal.messageID { ledger.refused(id) }
     }
 
     // MARK: Losing the socket

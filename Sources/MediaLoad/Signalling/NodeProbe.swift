@@ -67,7 +67,7 @@ struct NodeProbe: Sendable {
         host == "localhost" || host == "::1" || host.hasPrefix("127.")
     }
 
-    private static func entries(_ path: String) -> [String] {
+    static func entries(_ path: String) -> [String] {
         guard let directory = opendir(path) else { return [] }
         defer { closedir(directory) }
         var result: [String] = []
@@ -87,7 +87,7 @@ struct NodeProbe: Sendable {
     }
 
     /// Files of /proc have no size: read until there is no more.
-    private static func read(_ path: String) -> String? {
+    static func read(_ path: String) -> String? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }

@@ -176,7 +176,7 @@ package struct SignallingRun: Sendable {
     }
 
     /// Of this process, in seconds.
-    private static var processorTime: Double {
+    static var processorTime: Double {
         var time = timespec()
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9

@@ -46,7 +46,7 @@ extension Switchboard {
 
     private mutating func add(_ spec: TransportSpec, now: MediaTime) {
         guard let peer = peerPlaces[spec.peer], transportPlaces[spec.id] == nil else { return }
-        let isShared = spec.socket == .sharedIPv4 || spec.socket == .sharedIPv6
+        let isShared = spec.socket.isShared
         if isShared {
             // On a shared socket only the address tells transports apart.
             guard case .known(let rtp, _) = spec.remote, addresses.find(rtp) == nil else { return }
@@ -86,7 +86,7 @@ extension Switchboard {
         peers[transport.pointee.peer].pointee.transports.remove(place)
         if transport.pointee.isWebRTC {
             close(connection: transport.pointee.connection)
-        } else if transport.pointee.socket == .sharedIPv4 || transport.pointee.socket == .sharedIPv6 {
+        } else if transport.pointee.socket.isShared {
             if addresses.find(transport.pointee.remote) == Int32(place) { addresses.remove(transport.pointee.remote) }
         } else {
             sockets.remove(transport.pointee.socket)

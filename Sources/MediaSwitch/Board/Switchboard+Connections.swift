@@ -11,6 +11,9 @@ extension Switchboard {
     static var handshakesPerBatch: Int { 3 }
     /// An address that belongs to another transport is taken over when nothing was heard of that one for so long.
     static var takeoverSilence: MediaDuration { .seconds(5) }
+    /// When nothing came by the path in use for so long, media by another one that was verified moves the transport there. The next check
+    /// of the peer, which nominates, may take 2.5 s more (libwebrtc's pings of a stable path).
+    static var pathSilence: MediaDuration { .milliseconds(500) }
 
     // MARK: Commands
 
@@ -78,7 +81,9 @@ extension Switchboard {
         let place = Int(found) / 2
         let transport = transports[place]
         guard transport.pointee.isWebRTC else { return }
-        if let path = connections[transport.pointee.connection].pointee.lose(socket) { transport.pointee.use(path) }
+        if let path = connections[transport.pointee.connection].pointee.lose(socket) {
+            transport.pointee.use(path, now: now)
+        }
     }
 
     /// Whether a check has bound the ICE-TCP connection to a transport.
@@ -109,17 +114,30 @@ extension Switchboard {
             drops.count(.wrongSource)
             return
         }
-        guard !connection.pointee.isReplay(request.transactionID, by: path) else {
+        let verdict = connection.pointee.judge(
+            request, by: path, pathHeard: transport.pointee.pathHeard, now: now)
+        switch verdict {
+        case .fresh, .overtaken: break
+        case .repeated:
+            answer(request, bytes, path, connection: transport.pointee.connection)
+            return
+        case .replayed:
             drops.count(.replayed)
             return
         }
         // Checks come every few seconds; where one comes at last, or from elsewhere, pictures were lost in between.
         let wasAway = now - transport.pointee.lastHeard > Self.takeoverSilence
         transport.pointee.lastHeard = now
+        transport.pointee.hasBeenHeard = true
         transport.pointee.isSilent = false
-        let change = connection.pointee.checked(
-            path, nominates: request.usesCandidate, isCurrent: number == connection.pointee.fragment, now: now)
-        take(change, path, transport: place)
+        if transport.pointee.isQuiet { reportHeard(transport: place, now: now) }
+        let pathHeard = transport.pointee.pathHeard
+        let change =
+            verdict == .overtaken
+            ? connection.pointee.moveBack(now: now)
+            : connection.pointee.checked(path, request, pathHeard: pathHeard, now: now)
+        take(change, path, transport: place, now: now)
+        if transport.pointee.uses(path) { transport.pointee.pathHeard = now }
         if transport.pointee.isReady, wasAway || change.isMove { refresh(transport: place, now: now) }
         answer(request, bytes, path, connection: transport.pointee.connection)
         // Our ClientHello is a step like any other, and waits for its turn; where there is no room, the next check tries again.
@@ -131,6 +149,23 @@ extension Switchboard {
         }
     }
 
+    /// An authentic packet came by another path than the one in use.
+    @inline(never) mutating func heardElsewhere(_ path: WebRTCPath, transport place: Int, now: MediaTime) {
+        let transport = transports[place]
+        guard now - transport.pointee.pathHeard >= Self.pathSilence,
+            connections[transport.pointee.connection].pointee.follow(path)
+        else { return }
+        transport.pointee.use(path, now: now)
+        refresh(transport: place, now: now)
+        // What was sent into the dead path is lost.
+        for position in 0..<transport.pointee.tracks.count {
+            let track = tracks[transport.pointee.tracks[position]]
+            for layer in 0..<track.pointee.encodings.count {
+                wantKeyFrame(encoding: track.pointee.encodings[layer], now: now)
+            }
+        }
+    }
+
     /// A receiver whose path broke off has lost what its decoder builds on.
     private mutating func refresh(transport place: Int, now: MediaTime) {
         let transport = transports[place]
@@ -138,12 +173,17 @@ extension Switchboard {
             let subscription = subscriptions[transport.pointee.subscriptions[position]]
             wantKeyFrame(encoding: Int(subscription.pointee.encoding), now: now)
         }
-        // What a publisher was asked for went where it is no more.
+        // What a publisher was asked for went where it is no more; and after a hole in its path it need not be waited for what shows the hole.
         for position in 0..<transport.pointee.tracks.count {
             let track = tracks[transport.pointee.tracks[position]]
             for layer in 0..<track.pointee.encodings.count {
-                let encoding = track.pointee.encodings[layer]
-                if encodings[encoding].pointee.keyFrames.due != nil { sendKeyFrameRequest(encoding: encoding) }
+                let place = track.pointee.encodings[layer]
+                let encoding = encodings[place]
+                if encoding.pointee.keyFrames.due != nil {
+                    sendKeyFrameRequest(encoding: place)
+                } else if now - encoding.pointee.reception.lastArrival > Self.longPause {
+                    wantKeyFrame(encoding: place, now: now)
+                }
             }
         }
     }
@@ -156,7 +196,9 @@ extension Switchboard {
         return now - transports[Int(owner)].pointee.lastHeard > Self.takeoverSilence
     }
 
-    private mutating func take(_ change: WebRTCConnection.Change, _ path: WebRTCPath, transport place: Int) {
+    private mutating func take(
+        _ change: WebRTCConnection.Change, _ path: WebRTCPath, transport place: Int, now: MediaTime
+    ) {
         let forgotten: WebRTCPath?
         switch change {
         case .nothing:
@@ -168,10 +210,13 @@ extension Switchboard {
         case .added(let old): forgotten = old
         case .moved(let old):
             forgotten = old
-            transports[place].pointee.use(path)
+            transports[place].pointee.use(path, now: now)
         }
         if let forgotten {
-            forget(forgotten, of: place)
+            // The peer may have the same address at another of our sockets.
+            if !connections[transports[place].pointee.connection].pointee.knows(forgotten.address) {
+                forget(forgotten, of: place)
+            }
             if forgotten.socket.isStream { closedSockets.append(forgotten.socket) }
         }
         if path.socket.isShared {
@@ -253,6 +298,7 @@ extension Switchboard {
                 return
             }
             events.append(.transportConnected(transport.pointee.id, transport.pointee.remote))
+            if let limit = transport.pointee.quietLimit { arm(transport: place, at: now + limit) }
             for subscription in transport.pointee.subscriptions.all { join(subscription: subscription, now: now) }
         case .failed(let failure):
             fail(transport: place, failure)

@@ -26,7 +26,8 @@ extension Switchboard {
             into: buffer, marker: packet.pointee.marker, payloadType: payloadType,
             sequenceNumber: UInt16(truncatingIfNeeded: number),
             timestamp: packet.pointee.timestamp &+ subscription.pointee.timestampOffset,
-            ssrc: subscription.pointee.ssrc, twoByte: subscription.pointee.usesTwoByteForm)
+            ssrc: subscription.pointee.ssrc,
+            twoByte: subscription.pointee.form.isTwoByte(hasLongElement: packet.pointee.hasLongExtension))
         if subscription.pointee.hasExtensions {
             writeExtensions(content, length: Int(packet.pointee.extensionLength), for: subscription, &writer)
         }

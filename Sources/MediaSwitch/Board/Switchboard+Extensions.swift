@@ -3,9 +3,12 @@ import MediaWire
 /// Header extensions: end-to-end ones are kept with the packet and written for each subscriber under its own ids; those of one
 /// hop end here.
 extension Switchboard {
-    /// Bytes that the end-to-end extensions of a packet take in the cache: (kind, length, bytes) each.
-    func endToEndLength(_ header: RTPHeader, _ packet: RawSpan, kinds: UnsafePointer<UInt8>) -> Int {
-        guard header.extensionLength > 0 else { return 0 }
+    /// Notes the bytes that the end-to-end extensions of a packet take in the cache, (kind, length, bytes) each, and the form that they
+    /// need.
+    func noteEndToEnd(
+        _ header: RTPHeader, _ packet: RawSpan, kinds: UnsafePointer<UInt8>, in cached: inout CachedPacket
+    ) {
+        guard header.extensionLength > 0 else { return }
         var length = 0
         var reader = HeaderExtensionReader(header)
         while let element = reader.next(packet) {
@@ -13,8 +16,9 @@ extension Switchboard {
                 continue
             }
             length &+= element.length &+ 2
+            if RTPHeaderWriter.needsTwoByteForm(id: 1, length: element.length) { cached.hasLongExtension = true }
         }
-        return length
+        cached.extensionLength = UInt16(truncatingIfNeeded: length)
     }
 
     func writeEndToEnd(

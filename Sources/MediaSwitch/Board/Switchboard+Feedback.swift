@@ -13,7 +13,7 @@ extension Switchboard {
             drops.count(reason)
             return
         }
-        noteHeard(transport: place, from: datagram.source, isRTCPSocket: isRTCPSocket, bytes: length, now: now)
+        noteHeard(datagram, transport: place, isRTCPSocket: isRTCPSocket, bytes: length, now: now)
         let bytes = UnsafeRawBufferPointer(rebasing: datagram.bytes[..<length]).bytes
         var reader = RTCPCompoundReader()
         while let block = reader.next(bytes) {
@@ -34,18 +34,36 @@ extension Switchboard {
 
     /// Follows whatever was authentic, and tells the control plane now and then.
     mutating func noteHeard(
-        transport place: Int, from source: TransportAddress, isRTCPSocket: Bool, bytes: Int, now: MediaTime
+        _ datagram: InboundDatagram, transport place: Int, isRTCPSocket: Bool, bytes: Int, now: MediaTime
     ) {
         let transport = transports[place]
         packetsIn &+= 1
         bytesIn &+= UInt64(bytes)
         transport.pointee.packetsIn &+= 1
         transport.pointee.bytesIn &+= UInt64(bytes)
-        if transport.pointee.heard(from: source, isRTCPSocket: isRTCPSocket, now: now) {
-            events.append(.transportConnected(transport.pointee.id, source))
+        if transport.pointee.isWebRTC {
+            let path = WebRTCPath(socket: datagram.socket, address: datagram.source)
+            if transport.pointee.uses(path) {
+                transport.pointee.pathHeard = now
+            } else {
+                heardElsewhere(path, transport: place, now: now)
+            }
+        }
+        if transport.pointee.heard(from: datagram.source, isRTCPSocket: isRTCPSocket, now: now) {
+            events.append(.transportConnected(transport.pointee.id, datagram.source))
             transport.pointee.lastHeardReported = now
         }
-        if let reported = transport.pointee.lastHeardReported, now < reported + .seconds(5) { return }
+        if !transport.pointee.isQuiet, let reported = transport.pointee.lastHeardReported,
+            now < reported + .seconds(5)
+        {
+            return
+        }
+        reportHeard(transport: place, now: now)
+    }
+
+    mutating func reportHeard(transport place: Int, now: MediaTime) {
+        let transport = transports[place]
+        transport.pointee.isQuiet = false
         transport.pointee.lastHeardReported = now
         events.append(.transportHeard(transport.pointee.id))
     }

@@ -64,26 +64,44 @@ extension Switchboard {
     }
 
     /// Says what became of message `index` of the plan; call for each message, in order, after the sends.
-    package mutating func complete(message index: Int, _ outcome: SendOutcome) {
+    /// - Parameter lost: of a sent message, the datagrams of it that were not, and their bytes; who lost them has counted them.
+    package mutating func complete(
+        message index: Int, _ outcome: SendOutcome, lost: (count: Int, bytes: Int) = (0, 0)
+    ) {
         let message = outbox.messages[index]
         let place = Outbox.transport(ofDestination: outbox.mark(message: index, outcome))
         switch outcome {
         case .sent:
-            var bytes: UInt64 = 0
+            let count = UInt64(message.segmentCount &- lost.count)
+            var bytes = UInt64(bitPattern: Int64(-lost.bytes))
             for segment in message.firstSegment..<message.firstSegment + message.segmentCount {
                 bytes &+= UInt64(outbox.segments[segment].count)
             }
             if place >= 0 {
-                transports[place].pointee.packetsOut &+= UInt64(message.segmentCount)
+                transports[place].pointee.packetsOut &+= count
                 transports[place].pointee.bytesOut &+= bytes
             }
-            packetsOut &+= UInt64(message.segmentCount)
+            packetsOut &+= count
             bytesOut &+= bytes
         case .failed: drops.count(.sendFailed, UInt64(message.segmentCount))
         case .full: drops.count(.streamFull, UInt64(message.segmentCount))
         // An answer that finds no room is not kept.
         case .blocked: if place < 0 { drops.count(.sendFailed) }
         }
+    }
+
+    /// The same for a message of a connection whose queue may have taken only some of its datagrams.
+    /// - Parameter isTaken: of a place in `outbox.segments`.
+    package mutating func complete(message index: Int, isTaken: (Int) -> Bool) {
+        let message = outbox.messages[index]
+        var lost = (count: 0, bytes: 0)
+        for segment in message.firstSegment..<message.firstSegment + message.segmentCount where !isTaken(segment) {
+            lost.count += 1
+            lost.bytes += outbox.segments[segment].count
+        }
+        guard lost.count < message.segmentCount else { return complete(message: index, .full) }
+        drops.count(.streamFull, UInt64(lost.count))
+        complete(message: index, .sent, lost: lost)
     }
 
     /// Ends the flush: frees what was sent or dropped, keeps what was blocked. Removals that waited for it are done now.
@@ -98,7 +116,7 @@ extension Switchboard {
             let transport = transports[place]
             if transport.pointee.isWebRTC {
                 connections.remove(at: transport.pointee.connection)
-            } else if transport.pointee.socket != .sharedIPv4, transport.pointee.socket != .sharedIPv6 {
+            } else if !transport.pointee.socket.isShared {
                 closedSockets.append(transport.pointee.socket)
                 if !transport.pointee.isMuxed { closedSockets.append(transport.pointee.rtcpSocket) }
             }

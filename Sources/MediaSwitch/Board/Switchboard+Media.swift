@@ -2,7 +2,7 @@ import MediaContract
 import MediaTransport
 package import MediaWire
 
-/// A packet in, and its copies out.
+/// A packet in: whose it is, what it is, and where it is kept. What follows is in `+FanOut`.
 extension Switchboard {
     /// A pause after which a gap is that of a path, not of a few packets.
     static var longPause: MediaDuration { .milliseconds(500) }
@@ -26,8 +26,6 @@ extension Switchboard {
             while cursor < datagrams.count, takeIn(datagrams[cursor], now: now) { cursor += 1 }
         }
     }
-
-    // MARK: In
 
     /// False: the track of this packet must be forwarded first; it has not been taken in.
     private mutating func takeIn(_ datagram: InboundDatagram, now: MediaTime) -> Bool {
@@ -127,7 +125,7 @@ extension Switchboard {
         case .failed(let reason): return dropped(reason)
         }
         let packet = UnsafeRawBufferPointer(rebasing: datagram.bytes[..<length])
-        noteHeard(transport: place, from: datagram.source, isRTCPSocket: isRTCPSocket, bytes: length, now: now)
+        noteHeard(datagram, transport: place, isRTCPSocket: isRTCPSocket, bytes: length, now: now)
 
         if transport.pointee.isWebRTC { noteArrival(header, packet.bytes, transport: place, bound, now: now) }
         guard let binding = bound ?? bind(header, packet.bytes, transport: place) else { return true }
@@ -200,59 +198,6 @@ extension Switchboard {
             timestamp: header.timestamp &+ encoding.pointee.reception.timestampOffset, encoding: place)
     }
 
-    /// Whose SSRC this is: by MID and RID (RFC 9143, section 9.2; RFC 8852), else by a payload type that only one track has. It then
-    /// stays.
-    private mutating func bind(_ header: RTPHeader, _ packet: RawSpan, transport place: Int) -> SSRCBinding? {
-        let transport = transports[place]
-        var match: Int?
-        var encoding = -1
-        for position in 0..<transport.pointee.tracks.count {
-            let candidate = transport.pointee.tracks[position]
-            let track = tracks[candidate]
-            var names = StreamNames(header, packet, kinds: track.pointee.extensionKinds)
-            if track.pointee.mid.count == 0 { names.mid = nil }
-            if let mid = names.mid {
-                guard track.pointee.mid.equals(packet, offset: mid.offset, length: mid.length) else { continue }
-            } else {
-                // Signalling has named this track's sources, and this is none of them.
-                guard !(transport.pointee.isWebRTC && track.pointee.hasDeclaredSSRCs) else { continue }
-                guard track.pointee.carries(header.payloadType) else { continue }
-                guard match == nil else {
-                    drops.count(.ambiguousPayloadType)
-                    return nil
-                }
-            }
-            let isRepair = header.payloadType == track.pointee.rtxPayloadType
-            if isRepair { names.rid = names.repairedRid ?? names.rid }
-            guard let found = self.encoding(of: candidate, names.rid, packet) else { continue }
-            match = candidate
-            encoding = found
-            if names.mid != nil { break }
-        }
-        guard let match else {
-            drops.count(transport.pointee.isWebRTC ? .unknownSSRC : .unknownPayloadType)
-            return nil
-        }
-        let isRepair = header.payloadType == tracks[match].pointee.rtxPayloadType
-        transport.pointee.bind(header.ssrc, to: encoding, isRepair: isRepair)
-        return SSRCBinding(ssrc: header.ssrc, encoding: Int32(encoding), isRepair: isRepair)
-    }
-
-    /// The only one, or the one of that stream id.
-    private func encoding(of place: Int, _ rid: HeaderExtensionElement?, _ packet: RawSpan) -> Int? {
-        let track = tracks[place]
-        for position in 0..<track.pointee.encodings.count {
-            let candidate = track.pointee.encodings[position]
-            guard let rid, encodings[candidate].pointee.rid.count > 0 else { continue }
-            if encodings[candidate].pointee.rid.equals(packet, offset: rid.offset, length: rid.length) {
-                return candidate
-            }
-        }
-        guard track.pointee.encodings.count == 1 else { return nil }
-        let only = track.pointee.encodings[0]
-        return rid == nil || encodings[only].pointee.rid.count == 0 ? only : nil
-    }
-
     /// Numbers the packet on its encoding's line and keeps it once.
     private mutating func accept(
         _ packet: UnsafeRawBufferPointer, _ header: RTPHeader, payload: Range<Int>, isRedundant: Bool,
@@ -308,8 +253,7 @@ extension Switchboard {
         cached.sequence = sequence
         cached.timestamp = timestamp
         cached.payloadLength = UInt16(truncatingIfNeeded: payloadLength)
-        cached.extensionLength = UInt16(
-            truncatingIfNeeded: endToEndLength(header, packet.bytes, kinds: encoding.pointee.extensionKinds))
+        noteEndToEnd(header, packet.bytes, kinds: encoding.pointee.extensionKinds, in: &cached)
         cached.marker = header.marker
         cached.isKeyFrame = facts.isKeyFrame
         cached.startsFrame = facts.startsFrame
@@ -339,33 +283,6 @@ extension Switchboard {
         append(PendingPacket(sequence: sequence, isLeftOut: false), bytes: cached.length, to: place)
     }
 
-    /// The encoding's first packet, or the first of a publisher that started again: whoever listens needs a key frame.
-    private mutating func begin(encoding place: Int, ssrc: UInt32) {
-        let encoding = encodings[place]
-        let isFirst = !encoding.pointee.reception.hasStarted && encoding.pointee.reception.highestOnLine < 0
-        encoding.pointee.reception.restart(ssrc: ssrc)
-        if isFirst {
-            let track = tracks[encoding.pointee.track]
-            if !track.pointee.hasStarted { events.append(.trackStarted(track.pointee.id)) }
-            track.pointee.hasStarted = true
-        } else if encoding.pointee.isVideo {
-            for subscription in encoding.pointee.subscriptions.all {
-                subscriptions[subscription].pointee.awaitsKeyFrame = true
-            }
-        }
-        encoding.pointee.missing.forget()
-    }
-
-    /// The numbering has jumped, and the line has not: what decoders build on is lost. Who cannot be asked for a key frame goes on.
-    private mutating func jumped(encoding place: Int, now: MediaTime) {
-        let encoding = encodings[place]
-        guard encoding.pointee.canRequestKeyFrames else { return }
-        for position in 0..<encoding.pointee.subscriptions.count {
-            subscriptions[encoding.pointee.subscriptions[position]].pointee.awaitsKeyFrame = true
-        }
-        wantKeyFrame(encoding: place, now: now)
-    }
-
     /// A packet of the encoding's source that is not forwarded takes its place in the numbering all the same, and leaves no gap.
     private mutating func passOver(_ header: RTPHeader, encoding place: Int, now: MediaTime) {
         let encoding = encodings[place]
@@ -384,105 +301,5 @@ extension Switchboard {
         encoding.pointee.pending[encoding.pointee.pendingCount] = packet
         encoding.pointee.pendingCount &+= 1
         encoding.pointee.pendingBytes &+= bytes
-    }
-
-    // MARK: Out
-
-    /// Forwards the runs that wait, oldest first. False: the outbox is full and wants a flush.
-    private mutating func forwardWaiting(mayDrop: inout Bool, now: MediaTime) -> Bool {
-        while waitingEncodings.count > 0 {
-            let place = waitingEncodings[0]
-            guard fanOut(encoding: place, mayDrop: &mayDrop, now: now) else { return false }
-            waitingEncodings.removeFirst()
-        }
-        return true
-    }
-
-    /// The fan-out loop. For each subscription, each packet of the run: admit it, number it, copy it into a slot. Runs to one
-    /// destination so stand together, and leave as one message.
-    private mutating func fanOut(encoding place: Int, mayDrop: inout Bool, now: MediaTime) -> Bool {
-        let encoding = encodings[place]
-        let isVideo = encoding.pointee.isVideo
-        if encoding.pointee.newcomers.count > 0 { admitNewcomers(encoding: place) }
-        while encoding.pointee.nextSubscription < encoding.pointee.subscriptions.count {
-            let subscription = subscriptions[encoding.pointee.subscriptions[encoding.pointee.nextSubscription]]
-            let destination = Outbox.destination(ofTransport: Int(subscription.pointee.transport))
-            while encoding.pointee.nextPending < encoding.pointee.pendingCount {
-                if outbox.isFull, !mayDrop { return false }
-                let waiting = encoding.pointee.pending[encoding.pointee.nextPending]
-                encoding.pointee.nextPending &+= 1
-                guard !waiting.isLeftOut else {
-                    // Before its start it has no numbers on this line yet.
-                    if !subscription.pointee.awaitsKeyFrame { subscription.pointee.rewriter.skip(waiting.sequence) }
-                    continue
-                }
-                guard let packet = encoding.pointee.cache.find(waiting.sequence) else {
-                    drops.count(.overwritten)
-                    continue
-                }
-                if subscription.pointee.awaitsKeyFrame {
-                    if waiting.sequence < subscription.pointee.startsAt { continue }
-                    guard packet.pointee.isKeyFrame, packet.pointee.startsFrame else {
-                        drops.count(.awaitingKeyFrame)
-                        wantKeyFrame(encoding: place, now: now)
-                        continue
-                    }
-                }
-                if subscription.pointee.awaitsKeyFrame || !subscription.pointee.rewriter.hasStarted {
-                    start(subscription, at: packet, encoding: place, now: now)
-                }
-                guard let number = subscription.pointee.rewriter.map(waiting.sequence) else {
-                    drops.count(.lateForSubscriber)
-                    continue
-                }
-                guard outbox.admits(destination, isVideo: isVideo),
-                    let slot = outbox.take() ?? slotFromVideo(isVideo: isVideo)
-                else {
-                    drops.count(.outboxFull)
-                    continue
-                }
-                mayDrop = false
-                let content = encoding.pointee.cache.content(of: packet)
-                if write(packet, content, for: subscription, number: number, into: slot, encoding: place) {
-                    outbox.enqueue(slot, to: destination)
-                    subscription.pointee.packets &+= 1
-                    subscription.pointee.octets &+= UInt64(packet.pointee.payloadLength)
-                }
-            }
-            encoding.pointee.nextPending = 0
-            encoding.pointee.nextSubscription &+= 1
-        }
-        encoding.pointee.nextSubscription = 0
-        encoding.pointee.pendingCount = 0
-        encoding.pointee.pendingBytes = 0
-        return true
-    }
-
-    /// Where nothing is free, speech takes the place of video.
-    private mutating func slotFromVideo(isVideo: Bool) -> Int? {
-        guard !isVideo, let slot = outbox.takeFromVideo() else { return nil }
-        drops.count(.outboxFull)
-        return slot
-    }
-
-    private mutating func start(
-        _ subscription: UnsafeMutablePointer<Subscription>, at packet: UnsafePointer<CachedPacket>, encoding place: Int,
-        now: MediaTime
-    ) {
-        let encoding = encodings[place]
-        let isLayered = encoding.pointee.hasSiblings
-        if isLayered { shiftPictures(of: subscription, to: packet, encoding.pointee.cache.content(of: packet)) }
-        subscription.pointee.start(
-            at: packet.pointee.sequence, timestamp: packet.pointee.timestamp,
-            clockRate: encoding.pointee.reception.clockRate, isLayered: isLayered,
-            clock: isLayered ? EncodingClock(encoding.pointee.reception) : nil, now: now)
-        if isLayered {
-            let count = tracks[encoding.pointee.track].pointee.encodings.count
-            events.append(
-                .layerChanged(
-                    subscription.pointee.id, LayerPreference(index: encoding.pointee.layer, among: count)))
-        }
-        // The subscriber's first sender report follows its first packet, so that sound and picture meet early.
-        startReports(transport: Int(subscription.pointee.transport), in: .milliseconds(20))
     }
 }

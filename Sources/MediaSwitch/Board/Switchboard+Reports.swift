@@ -72,6 +72,7 @@ extension Switchboard {
             arm(transport: place, at: transport.pointee.nextReport)
         }
         if transport.pointee.isWebRTC { fire(connection: transport.pointee.connection, now: now) }
+        if let limit = transport.pointee.quietLimit { watchQuiet(transport: place, limit, now: now) }
         guard let limit = transport.pointee.silenceLimit else { return }
         let end = transport.pointee.lastHeard + limit
         if end > now {
@@ -80,6 +81,19 @@ extension Switchboard {
             transport.pointee.isSilent = true
             events.append(.transportSilent(transport.pointee.id))
         }
+    }
+
+    /// The path of a connected WebRTC transport seems to be gone while the peer may still be there.
+    private mutating func watchQuiet(transport place: Int, _ limit: MediaDuration, now: MediaTime) {
+        let transport = transports[place]
+        guard transport.pointee.isReady, !connections[transport.pointee.connection].pointee.hasFailed else { return }
+        let end = transport.pointee.lastHeard + limit
+        if end <= now, !transport.pointee.isQuiet {
+            transport.pointee.isQuiet = true
+            events.append(.transportQuiet(transport.pointee.id))
+        }
+        // Heard again, it may be quiet again before any other timer fires.
+        arm(transport: place, at: end > now ? end : now + limit)
     }
 
     private mutating func fire(encoding place: Int, now: MediaTime) {

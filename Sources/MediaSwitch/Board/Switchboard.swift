@@ -7,7 +7,7 @@ package import MediaWire
 ///     in :  receive(datagrams)   apply(command)   advance(to: now)
 ///     out:  outbox.messages      events           nextDeadline
 ///
-/// Its parts, a file each: `+Commands` (what the control plane asks), `+Media` (a packet in, its copies out), `+Feedback` (RTCP in),
+/// Its parts, a file each: `+Commands` (what the control plane asks), `+Media` (a packet in), `+FanOut` (its copies), `+Feedback` (RTCP in),
 /// `+Reports` (what time brings), `+Flush` (sealing and leaving).
 package struct Switchboard: ~Copyable {
     package struct Configuration: Sendable {

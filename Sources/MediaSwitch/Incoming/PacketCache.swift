@@ -11,6 +11,8 @@ package struct CachedPacket {
     package var payloadLength: UInt16 = 0
     /// Bytes before the payload: the end-to-end header extensions as (kind, length, bytes).
     package var extensionLength: UInt16 = 0
+    /// One of them can only be written in the two-byte form (RFC 8285, section 4.3).
+    package var hasLongExtension = false
     package var marker = false
     package var isKeyFrame = false
     package var startsFrame = false

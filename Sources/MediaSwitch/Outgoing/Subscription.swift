@@ -47,8 +47,7 @@ struct Subscription {
     // Header extensions
     /// Whether any extension is written at all.
     let hasExtensions: Bool
-    /// The two-byte form is needed (RFC 8285, section 4.3).
-    let usesTwoByteForm: Bool
+    let form: ExtensionForm
     /// For each kind: the subscriber's id, or 0.
     private(set) var extensionIDs = InlineArray<16, UInt8>(repeating: 0)
     let mid: ShortText
@@ -95,9 +94,10 @@ struct Subscription {
         // At ROC 0 for certain, and far enough from the wrap that an early loss cannot hide it (RFC 3711, section 3.3.1).
         rewriter = SequenceRewriter(first: Int64(spec.firstSequence & 0x7FFF))
         awaitsKeyFrame = isVideo
-        let mapped = spec.extensions.filter { $0.kind.isEndToEnd || ($0.kind == .mid && spec.mid != nil) }
+        let form = ExtensionForm(spec)
+        self.form = form
+        let mapped = spec.extensions.filter { form.carries($0.kind, isNamed: spec.mid != nil) }
         hasExtensions = !mapped.isEmpty
-        usesTwoByteForm = mapped.contains { $0.id > 14 }
         mid = spec.mid.flatMap { ShortText($0) } ?? ShortText()
         for mapping in mapped { extensionIDs[Int(mapping.kind.rawValue)] = mapping.id }
         budget = RetransmissionBudget(now: now)
@@ -151,6 +151,41 @@ struct Subscription {
     mutating func noteSent(report ntp: NTPTime, now: MediaTime) {
         sentReports[1] = sentReports[0]
         sentReports[0] = SentReport(ntp: ntp.compact, time: now)
+    }
+}
+
+/// In which of the forms of RFC 8285 a subscriber gets header extensions: the one-byte form (section 4.2), which everybody reads, as long as
+/// that does.
+enum ExtensionForm {
+    /// One form in all packets is what a stream without `a=extmap-allow-mixed` must have (section 4.1.2).
+    case oneByte
+    /// An id above 14 was negotiated.
+    case twoByte
+    /// The form that each packet needs.
+    case mixed
+
+    init(_ spec: SubscriptionSpec) {
+        self =
+            spec.extensions.contains { $0.id > RTPHeaderWriter.oneByteMaxID }
+            ? .twoByte : spec.allowsMixedExtensions ? .mixed : .oneByte
+    }
+
+    @inline(__always) func isTwoByte(hasLongElement: Bool) -> Bool {
+        switch self {
+        case .oneByte: false
+        case .twoByte: true
+        case .mixed: hasLongElement
+        }
+    }
+
+    /// Dependency descriptors build on the one with the key frame, which describes the structure and is mostly above 16 bytes. A receiver
+    /// that gets the later ones without it decodes nothing; one that gets none puts frames together by their numbers.
+    func carries(_ kind: HeaderExtensionKind, isNamed: Bool) -> Bool {
+        switch kind {
+        case .dependencyDescriptor: self != .oneByte
+        case .mid: isNamed
+        default: kind.isEndToEnd
+        }
     }
 }
 

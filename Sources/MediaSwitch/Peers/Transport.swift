@@ -46,6 +46,8 @@ struct Transport: ~Copyable {
     let localSSRC: UInt32
     let cname: [UInt8]
     let silenceLimit: MediaDuration?
+    /// `nil`: a plain leg.
+    let quietLimit: MediaDuration?
     let reducedSizeRTCP: Bool
 
     /// A sending leg stays where it was first heard; a receiving one is followed.
@@ -70,8 +72,12 @@ struct Transport: ~Copyable {
     var isClosing = false
     var hasBeenHeard = false
     var lastHeard: MediaTime
+    /// The same of the path in use.
+    var pathHeard: MediaTime
     var lastHeardReported: MediaTime?
     var isSilent = false
+    /// It was reported as quiet, and not heard since.
+    var isQuiet = false
     /// The network refuses our packets since then; the last refusal.
     var refusedSince = MediaTime(nanoseconds: .min / 2)
     var lastRefused = MediaTime(nanoseconds: .min / 2)
@@ -104,6 +110,7 @@ struct Transport: ~Copyable {
         localSSRC = spec.localSSRC
         cname = Array(spec.cname.utf8.prefix(255))
         silenceLimit = spec.silenceLimit
+        quietLimit = nil
         reducedSizeRTCP = spec.reducedSizeRTCP
         switch spec.remote {
         case .latched:
@@ -120,6 +127,7 @@ struct Transport: ~Copyable {
             hasRTCPRemote = true
         }
         lastHeard = now
+        pathHeard = now
         bindingLimit = Self.plainBindingLimit
         bindings = Self.makeBindings(bindingLimit)
     }
@@ -139,6 +147,7 @@ struct Transport: ~Copyable {
         localSSRC = spec.localSSRC
         cname = Array(spec.cname.utf8.prefix(255))
         silenceLimit = spec.silenceLimit
+        quietLimit = spec.quietLimit
         reducedSizeRTCP = true
         isLatching = false
         remote = .unspecified
@@ -146,6 +155,7 @@ struct Transport: ~Copyable {
         hasRemote = false
         hasRTCPRemote = false
         lastHeard = now
+        pathHeard = now
         bindingLimit = Self.webRTCBindingLimit
         bindings = Self.makeBindings(bindingLimit)
     }
@@ -172,8 +182,14 @@ struct Transport: ~Copyable {
         return true
     }
 
+    /// Whether media goes there now.
+    @inline(__always) func uses(_ path: WebRTCPath) -> Bool {
+        path.isSame(as: WebRTCPath(socket: socket, address: remote))
+    }
+
     /// Where media goes to, and comes from.
-    mutating func use(_ path: WebRTCPath) {
+    mutating func use(_ path: WebRTCPath, now: MediaTime) {
+        pathHeard = now
         socket = path.socket
         remote = path.address
         rtcpRemote = path.address
@@ -235,8 +251,11 @@ struct Transport: ~Copyable {
         lastHeard = now
         isSilent = false
         isGone = false
-        // Only an authenticated check moves a WebRTC transport, and its keys say that it is connected.
-        if isWebRTC { return false }
+        // A WebRTC transport is moved among verified paths only (`Switchboard.heardElsewhere`), and its keys say that it is connected.
+        if isWebRTC {
+            hasBeenHeard = true
+            return false
+        }
         if isRTCPSocket {
             if isLatching ? !hasRTCPRemote : source.isSameHost(as: rtcpRemote) {
                 rtcpRemote = source

@@ -14,7 +14,7 @@ struct WebRTCPath {
 struct WebRTCConnection: ~Copyable {
     /// Ways that passed a check, at one time; the one that is not in use and was heard longest ago makes room.
     static var pathLimit: Int { 8 }
-    /// After this long without a check on the path in use, a check on another one moves the transport there, nominated or not: a NAT
+    /// After this long without a sign on the path in use, a check on another one moves the transport there, nominated or not: a NAT
     /// has given the peer another port.
     static var patience: MediaDuration { .seconds(6) }
     /// Datagrams of one handshake that may wait to be worked off.
@@ -36,6 +36,17 @@ struct WebRTCConnection: ~Copyable {
         var isMove: Bool { if case .moved = self { true } else { false } }
     }
 
+    /// What an authentic check is worth.
+    enum Verdict {
+        case fresh
+        /// Known, by a way that is known: a retransmission. It is answered, and changes nothing.
+        case repeated
+        /// Known, because a copy of it came first, from elsewhere, and has moved the transport there: this is the peer's own.
+        case overtaken
+        /// Known, by a way of its own; or too late to be told from one.
+        case replayed
+    }
+
     let transport: Int
     let id: TransportID
     let role: DTLSRole
@@ -50,7 +61,11 @@ struct WebRTCConnection: ~Copyable {
     /// The place of the path in use; -1: there is none.
     private(set) var selected = -1
     private var isNominated = false
-    private var transactions = CheckHistory()
+    /// The checks made with either credentials.
+    private var history = CheckHistory()
+    private var previousHistory = CheckHistory()
+    /// The check that last moved the transport to a way that was new.
+    private var lastMove: (transaction: STUNTransactionID, from: WebRTCPath, to: WebRTCPath)?
 
     // DTLS
     var association: DTLSAssociation
@@ -105,20 +120,53 @@ struct WebRTCConnection: ~Copyable {
         previousPassword = password
         fragment = number
         password = ICEPassword(credentials.password)
+        swap(&history, &previousHistory)
+        history = CheckHistory()
         // The next check with them says where the peer is now.
         isNominated = false
         return (number, forgotten == number ? nil : forgotten)
     }
 
-    /// Whether an authentic check was read on its way and sent again from elsewhere: by a way that no check has come, but one of this
-    /// transaction by another. STUN itself knows no replays. What is not one is remembered.
-    mutating func isReplay(_ transaction: STUNTransactionID, by path: WebRTCPath) -> Bool {
-        let isKnown = paths.contains { $0.path.isSame(as: path) }
-        return !transactions.insert(transaction) && !isKnown
+    /// Tells an authentic check from one that was read on its way and sent again: a transaction counts once, for as long as its
+    /// credentials do. What is not known is remembered.
+    ///
+    /// A node that has an end of ICE-lite cannot ask back, so where memory is used up (`CheckHistory.capacity`, until a restart) only
+    /// silence shows that the peer has moved.
+    mutating func judge(
+        _ request: STUNBindingRequest, by path: WebRTCPath, pathHeard: MediaTime, now: MediaTime
+    ) -> Verdict {
+        let isCurrent = request.localFragment == fragment
+        let transaction = request.transactionID
+        let isKnownPath = paths.contains { $0.path.isSame(as: path) }
+        guard isCurrent ? history.contains(transaction) : previousHistory.contains(transaction) else {
+            let isFull = isCurrent ? history.isFull : previousHistory.isFull
+            if isFull, let current, !current.isSame(as: path), !isLost(pathHeard, now) {
+                return isKnownPath ? .repeated : .replayed
+            }
+            if isCurrent { history.insert(transaction) } else { previousHistory.insert(transaction) }
+            return .fresh
+        }
+        guard isKnownPath else { return .replayed }
+        guard let lastMove, lastMove.transaction == transaction, lastMove.from.isSame(as: path),
+            current?.isSame(as: lastMove.to) == true
+        else { return .repeated }
+        return .overtaken
     }
 
-    /// An authentic check came this way.
-    mutating func checked(_ path: WebRTCPath, nominates: Bool, isCurrent: Bool, now: MediaTime) -> Change {
+    /// After this long the way in use is taken to be gone.
+    private func isLost(_ pathHeard: MediaTime, _ now: MediaTime) -> Bool {
+        selected >= 0 && now - max(paths[selected].lastChecked, pathHeard) > Self.patience
+    }
+
+    /// A fresh check came this way.
+    ///
+    /// - Parameter pathHeard: when anything authentic came by the path in use.
+    mutating func checked(
+        _ path: WebRTCPath, _ request: STUNBindingRequest, pathHeard: MediaTime, now: MediaTime
+    ) -> Change {
+        let nominates = request.usesCandidate
+        let isCurrent = request.localFragment == fragment
+        let isLost = isLost(pathHeard, now)
         var forgotten: WebRTCPath?
         var place = paths.firstIndex { $0.path.isSame(as: path) } ?? -1
         let isNew = place < 0
@@ -138,16 +186,31 @@ struct WebRTCConnection: ~Copyable {
             }
         }
         paths[place].lastChecked = now
-        let isLost = selected >= 0 && now - paths[selected].lastChecked > Self.patience
         // The last nomination counts; before the first, and after a restart, the first check does.
         let mayMove = selected < 0 || nominates || isLost || (!isNominated && isCurrent && isNew)
-        guard place != selected, mayMove else {
-            if nominates { isNominated = true }
-            return isNew ? .added(forgotten: forgotten) : .nothing
-        }
-        selected = place
         if nominates { isNominated = true }
+        guard place != selected, mayMove else { return isNew ? .added(forgotten: forgotten) : .nothing }
+        if isNew, let current { lastMove = (request.transactionID, current, path) }
+        selected = place
         return .moved(forgotten: forgotten)
+    }
+
+    /// Media came this way, and nothing by the path in use. False: no check has verified this way.
+    mutating func follow(_ path: WebRTCPath) -> Bool {
+        guard let place = paths.firstIndex(where: { $0.path.isSame(as: path) }) else { return false }
+        selected = place
+        return true
+    }
+
+    /// The check that had moved the transport came by the way it was moved from: back there, and forgets where the copy came from.
+    mutating func moveBack(now: MediaTime) -> Change {
+        guard let lastMove else { return .nothing }
+        self.lastMove = nil
+        paths.removeAll { $0.path.isSame(as: lastMove.to) }
+        selected = paths.firstIndex { $0.path.isSame(as: lastMove.from) } ?? -1
+        guard selected >= 0 else { return .nothing }
+        paths[selected].lastChecked = now
+        return .moved(forgotten: lastMove.to)
     }
 
     /// The socket is closed. The path that goes on, if it was the one in use: the one checked last.
@@ -162,6 +225,11 @@ struct WebRTCConnection: ~Copyable {
         isNominated = false
         selected = paths.indices.max { paths[$0].lastChecked < paths[$1].lastChecked } ?? -1
         return selected >= 0 ? paths[selected].path : nil
+    }
+
+    /// Whether a check came from this address to a shared socket.
+    func knows(_ address: TransportAddress) -> Bool {
+        paths.contains { $0.path.socket.isShared && $0.path.address.isSame(as: address) }
     }
 
     var current: WebRTCPath? { selected >= 0 ? paths[selected].path : nil }

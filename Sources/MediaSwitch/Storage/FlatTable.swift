@@ -21,8 +21,6 @@ extension UInt64 {
 extension SocketID: FlatKey {
     @inline(__always) var flatHash: UInt64 { rawValue.mixed }
     @inline(__always) func isSame(as other: SocketID) -> Bool { rawValue == other.rawValue }
-    /// `sharedIPv4` or `sharedIPv6`.
-    @inline(__always) var isShared: Bool { rawValue <= 1 }
 }
 
 extension TransportAddress: FlatKey {

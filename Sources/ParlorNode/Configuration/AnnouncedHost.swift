@@ -4,7 +4,7 @@ package import MediaWire
 package enum AnnouncedHost: Hashable, Sendable, CustomStringConvertible {
     /// A literal, not necessarily one of the machine's: behind a NAT that maps one to one it is the public one. Its port is 0.
     case address(TransportAddress)
-    /// Looked up once, at start: clients are told literals only.
+    /// Looked up at start and once a minute: clients are told literals only.
     case name(String)
     /// What `media.listen` comes to: of each family the first address that others can reach.
     case auto

@@ -8,7 +8,7 @@ struct ConfigurationCheck {
 
     func problems(requiresApps: Bool) -> [ConfigurationProblem] {
         portProblems() + addressProblems() + tlsProblems() + appProblems(requiresApps: requiresApps)
-            + adminProblems(requiresApps: requiresApps) + limitProblems()
+            + adminProblems(requiresApps: requiresApps) + limitProblems() + iceServerProblems()
     }
 
     private func problem(_ key: String, _ message: String) -> ConfigurationProblem {
@@ -171,6 +171,34 @@ struct ConfigurationCheck {
                 "a message of \(Numbers.size(limits.message)) does not fit into a WebSocket frame of "
                     + "\(Numbers.size(limits.signallingFrame)) with what stands around it; keep to half of it")
         ]
+    }
+
+    /// A TURN server lets nobody in who shows nothing, and browsers refuse to try (W3C WebRTC, RTCIceServer).
+    private func iceServerProblems() -> [ConfigurationProblem] {
+        var problems: [ConfigurationProblem] = []
+        for (index, server) in configuration.media.iceServers.enumerated() {
+            let path = "media.iceServers[\(index)]"
+            func add(_ key: String, _ message: String) {
+                problems.append(
+                    ConfigurationProblem(origins[path] ?? .builtIn, key: "\(path).\(key)", message))
+            }
+            let hasTURN = server.urls.contains { $0.hasPrefix("turn") }
+            switch (server.username, server.credential, server.secret) {
+            case (nil, nil, nil) where hasTURN:
+                add("username", "missing; a TURN server needs username and credential, or secret")
+            case (nil, nil, _), (.some, .some, nil): break
+            case (_, _, .some):
+                add("secret", "takes the place of username and credential; leave one of the two ways out")
+            case (nil, .some, nil): add("username", "missing; it goes with credential")
+            case (.some, nil, nil): add("credential", "missing; it goes with username")
+            }
+        }
+        let count = configuration.media.iceServers.reduce(0) { $0 + $1.urls.count }
+        if count > NodeConfiguration.ICEServer.maximumURLs {
+            let most = NodeConfiguration.ICEServer.maximumURLs
+            problems.append(problem("media.iceServers", "\(count) URLs; give at most \(most)"))
+        }
+        return problems
     }
 
     private func adminProblems(requiresApps: Bool) -> [ConfigurationProblem] {

@@ -102,6 +102,9 @@ extension ConfigurationKey where Root == NodeConfiguration {
                 "media.crypto", "NAME", "what seals packets: auto, multibuffer or evp", \.media.crypto, .crypto,
                 show: { $0.rawValue }),
             .init(
+                "media.silence", "TIME", "life of a WebRTC connection that is not heard", \.media.silence,
+                .time(.seconds(15) ... .seconds(600)), show: Numbers.time),
+            .init(
                 "media.plain.enabled", "BOOL", "allow plain SRTP legs, whose keys are in the SDP",
                 \.media.plain.enabled,
                 .flag),
@@ -189,6 +192,24 @@ extension ConfigurationKey where Root == NodeConfiguration {
 
     private static func hosts(_ elements: [TransportAddress]?) -> String {
         elements.map { $0.map(\.host).joined(separator: ",") } ?? "auto"
+    }
+}
+
+extension ConfigurationKey where Root == NodeConfiguration.ICEServer {
+    /// The keys of one element of `media.iceServers`.
+    package static var all: [ConfigurationKey<NodeConfiguration.ICEServer>] {
+        [
+            .init("urls", "LIST", "stun:, stuns:, turn: or turns: and HOST", \.urls, .iceURLs, show: { "\($0)" }),
+            .init(
+                "username", "TEXT", "of the TURN servers", \.username, .optional(.turnWord("a user name")),
+                show: { $0 ?? "none" }),
+            .init(
+                "credential", "TEXT", "the password that goes with it", \.credential,
+                .optional(.turnWord("a credential")), show: { _ in "(secret)" }),
+            .init(
+                "secret", "TEXT", "makes a name and a password for each leg", \.secret, .optional(.secret),
+                show: { _ in "(secret)" }),
+        ]
     }
 }
 

@@ -100,8 +100,10 @@ package struct ConfigurationLoader {
         for entry in entries {
             let path = prefix + entry.key
             let origin = ConfigurationOrigin.file(path: file, line: entry.line)
-            if path == "apps" {
-                readApps(entry, file: file)
+            if path == Self.apps.path {
+                if let apps = read(Self.apps, entry, file: file) { configuration.apps = apps }
+            } else if path == Self.iceServers.path {
+                if let servers = read(Self.iceServers, entry, file: file) { configuration.media.iceServers = servers }
             } else if let key = keys.first(where: { $0.path == path }) {
                 do throws(ValueComplaint) {
                     try key.apply(try value(of: entry.value), &configuration)
@@ -114,7 +116,7 @@ package struct ConfigurationLoader {
                     problem(origin, path, "\(entry.value.kind) where a group of keys belongs")
                 }
             } else {
-                let siblings = keys.map(\.path) + ["apps"]
+                let siblings = keys.map(\.path) + Self.listPaths
                 problem(origin, path, unknown(path, among: siblings, level: prefix))
             }
         }
@@ -137,53 +139,86 @@ package struct ConfigurationLoader {
         }
     }
 
-    private mutating func readApps(_ entry: YAMLNode.Entry, file: String) {
-        let origin = ConfigurationOrigin.file(path: file, line: entry.line)
-        guard case .sequence(let elements) = entry.value.content else {
-            problem(origin, "apps", "\(entry.value.kind) where a list belongs; begin each app with \"- id: NAME\"")
-            return
-        }
-        configuration.apps = []
-        origins["apps"] = origin
-        for (index, element) in elements.enumerated() {
-            let path = "apps[\(index)]"
-            guard case .mapping(let entries) = element.content else {
-                let message = "\(element.kind) where id, accessKey and secret belong"
-                problem(.file(path: file, line: element.line), path, message)
-                continue
-            }
-            var app = NodeConfiguration.App(id: "", accessKey: "", secret: "")
-            var seen: Set<String> = []
-            readApp(entries, of: path, prefix: "", into: &app, seen: &seen, file: file)
-            for key in ["id", "accessKey", "secret"] where !seen.contains(key) {
-                problem(.file(path: file, line: element.line), "\(path).\(key)", "missing")
-            }
-            origins[path] = .file(path: file, line: element.line)
-            configuration.apps.append(app)
+    // MARK: Lists of groups
+
+    /// A key whose value is a list of groups of keys.
+    private struct GroupList<Element: Sendable> {
+        var path: String
+        /// What one is called.
+        var name: String
+        /// What one without any key is.
+        var blank: Element
+        /// Keys without which one is nothing.
+        var required: [String]
+        var keys: [ConfigurationKey<Element>]
+
+        /// The names that stand in an element, without those of groups inside it.
+        var names: String {
+            let names = keys.map(\.path).filter { !$0.contains(".") }
+            return names.dropLast().joined(separator: ", ") + " and " + (names.last ?? "")
         }
     }
 
-    private mutating func readApp(
-        _ entries: [YAMLNode.Entry], of app: String, prefix: String, into result: inout NodeConfiguration.App,
-        seen: inout Set<String>, file: String
+    private static let apps = GroupList(
+        path: "apps", name: "app", blank: NodeConfiguration.App(id: "", accessKey: "", secret: ""),
+        required: ["id", "accessKey", "secret"], keys: ConfigurationKey<NodeConfiguration.App>.all)
+    private static let iceServers = GroupList(
+        path: "media.iceServers", name: "server", blank: NodeConfiguration.ICEServer(), required: ["urls"],
+        keys: ConfigurationKey<NodeConfiguration.ICEServer>.all)
+
+    /// Those of all lists, which are no keys with one value.
+    private static let listPaths = [iceServers.path, apps.path]
+
+    /// `nil`: it is no list. What is wrong with an element is a problem, and the element counts all the same.
+    private mutating func read<Element>(
+        _ list: GroupList<Element>, _ entry: YAMLNode.Entry, file: String
+    ) -> [Element]? {
+        let origin = ConfigurationOrigin.file(path: file, line: entry.line)
+        guard case .sequence(let elements) = entry.value.content else {
+            let first = list.keys.first.map { "\"- \($0.path): \($0.placeholder)\"" } ?? "-"
+            problem(
+                origin, list.path, "\(entry.value.kind) where a list belongs; begin each \(list.name) with \(first)")
+            return nil
+        }
+        origins[list.path] = origin
+        var result: [Element] = []
+        for (index, element) in elements.enumerated() {
+            let path = "\(list.path)[\(index)]"
+            let origin = ConfigurationOrigin.file(path: file, line: element.line)
+            guard case .mapping(let entries) = element.content else {
+                problem(origin, path, "\(element.kind) where \(list.names) belong")
+                continue
+            }
+            var one = list.blank
+            var seen: Set<String> = []
+            read(entries, of: path, prefix: "", list.keys, into: &one, seen: &seen, file: file)
+            for key in list.required where !seen.contains(key) { problem(origin, "\(path).\(key)", "missing") }
+            origins[path] = origin
+            result.append(one)
+        }
+        return result
+    }
+
+    private mutating func read<Element>(
+        _ entries: [YAMLNode.Entry], of element: String, prefix: String, _ keys: [ConfigurationKey<Element>],
+        into result: inout Element, seen: inout Set<String>, file: String
     ) {
-        let keys = ConfigurationKey<NodeConfiguration.App>.all
         for entry in entries {
             let path = prefix + entry.key
             let origin = ConfigurationOrigin.file(path: file, line: entry.line)
             if let key = keys.first(where: { $0.path == path }) {
                 seen.insert(path)
                 do throws(ValueComplaint) { try key.apply(try value(of: entry.value), &result) } catch {
-                    problem(origin, "\(app).\(path)", error.message)
+                    problem(origin, "\(element).\(path)", error.message)
                 }
-            } else if path == "settings" {
+            } else if keys.contains(where: { $0.path.hasPrefix(path + ".") }) {
                 if case .mapping(let inner) = entry.value.content {
-                    readApp(inner, of: app, prefix: "settings.", into: &result, seen: &seen, file: file)
+                    read(inner, of: element, prefix: path + ".", keys, into: &result, seen: &seen, file: file)
                 } else if !entry.value.isNull {
-                    problem(origin, "\(app).settings", "\(entry.value.kind) where a group of keys belongs")
+                    problem(origin, "\(element).\(path)", "\(entry.value.kind) where a group of keys belongs")
                 }
             } else {
-                problem(origin, "\(app).\(path)", unknown(path, among: keys.map(\.path), level: prefix))
+                problem(origin, "\(element).\(path)", unknown(path, among: keys.map(\.path), level: prefix))
             }
         }
     }

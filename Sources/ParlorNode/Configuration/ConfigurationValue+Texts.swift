@@ -69,6 +69,51 @@ extension ValueReader where T == String {
     }
 }
 
+extension ValueReader where T == String {
+    /// A name or a password that a TURN server knows, as a header field can carry it. Never part of a message.
+    static func turnWord(_ what: String) -> ValueReader {
+        ValueReader { (value) throws(ValueComplaint) in
+            let text = try value.single()
+            guard (1...256).contains(text.utf8.count), text.utf8.allSatisfy({ (32...126).contains($0) }) else {
+                throw ValueComplaint("not usable as \(what); give 1 to 256 printable ASCII characters")
+            }
+            return text
+        }
+    }
+}
+
+extension ValueReader where T == [String] {
+    /// URLs of STUN and TURN servers (RFC 7064, section 3.1; RFC 7065, section 3.1).
+    static let iceURLs = ValueReader { (value) throws(ValueComplaint) in
+        let urls = value.elements()
+        for url in urls {
+            // It would be shown.
+            guard !url.contains("@") else {
+                throw ValueComplaint("a URL with an @: user name and password are keys of their own")
+            }
+            guard isICEURL(url) else {
+                throw ValueComplaint(
+                    "\"\(url)\" is not the URL of a STUN or TURN server; write stun:HOST or turn:HOST (stuns:, turns: over TLS), "
+                        + "with :PORT where it is another, and ?transport=udp or ?transport=tcp behind one of TURN")
+            }
+        }
+        guard !urls.isEmpty else { throw ValueComplaint("no URL; give one, or leave the server out") }
+        return urls
+    }
+
+    private static func isICEURL(_ text: String) -> Bool {
+        guard let colon = text.firstIndex(of: ":") else { return false }
+        let rest = text[text.index(after: colon)...].split(
+            separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let host = rest.first, PublicAddress.isHost(host) else { return false }
+        switch text[..<colon] {
+        case "stun", "stuns": return rest.count == 1
+        case "turn", "turns": return rest.count == 1 || ["transport=udp", "transport=tcp"].contains(rest[1])
+        default: return false
+        }
+    }
+}
+
 extension ValueReader where T == NodeConfiguration.CertificateChoice {
     static let certificate = ValueReader { (value) throws(ValueComplaint) in
         let text = try ValueReader<String>.path.read(value)

@@ -90,10 +90,31 @@ package struct NodeConfiguration: Sendable, Equatable {
         package var segmentation = true
         /// What seals outgoing packets.
         package var crypto = CryptoChoice.auto
+        /// A WebRTC transport from which nothing authentic comes ends after this long (RFC 7675, section 5.1).
+        package var silence = Duration.seconds(30)
+        /// STUN and TURN servers that clients of WHIP and WHEP are told of.
+        package var iceServers: [ICEServer] = []
         package var plain = Plain()
 
         /// What a plain leg's socket is asked for at most, in bytes: it carries one peer, and there are hundreds of them.
         package static let plainBufferLimit = 1 << 20
+    }
+
+    /// STUN and TURN servers with one way in.
+    package struct ICEServer: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
+        package var urls: [String] = []
+        package var username: String?
+        package var credential: String?
+        /// Shared with the TURN server, which lets in who shows what was made with it.
+        package var secret: String?
+
+        /// URLs of all servers together: each is a header field's part in every answer.
+        package static let maximumURLs = 16
+
+        package init() {}
+
+        package var description: String { urls.joined(separator: ",") }
+        package var customMirror: Mirror { Mirror(self, children: ["urls": urls]) }
     }
 
     /// Plain SRTP legs: keys in the SDP (RFC 4568), a UDP port of their own.

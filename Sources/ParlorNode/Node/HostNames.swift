@@ -1,7 +1,7 @@
 import Glibc
 package import MediaWire
 
-/// Names looked up by the system's resolver. Blocks: for the start.
+/// Names looked up by the system's resolver. Blocks: for the start, and for a thread that nothing waits for.
 package enum HostNames {
     /// What came of a name.
     package enum Found: Equatable, Sendable {
@@ -33,9 +33,11 @@ package enum HostNames {
     }
 
     /// All names of a list of hosts.
-    package static func look(up hosts: [AnnouncedHost]?) -> [String: Found] {
+    package static func look(
+        up hosts: [AnnouncedHost]?, by lookUp: (String) -> Found = HostNames.look(up:)
+    ) -> [String: Found] {
         var found: [String: Found] = [:]
-        for case .name(let name) in hosts ?? [] { found[name] = look(up: name) }
+        for case .name(let name) in hosts ?? [] { found[name] = lookUp(name) }
         return found
     }
 }

@@ -31,6 +31,8 @@ package final class Node: Sendable {
     private let savedRooms: SavedRooms
     private let webhooks: WebhookSender
     private let opening: Task<Void, Never>
+    /// `nil`: no name is announced.
+    private let names: NameWatch?
 
     /// Longer than a node runs; clients do not look at it (RFC 8827, section 6.5), but some libraries do.
     private static let certificateDays = 3650
@@ -44,11 +46,13 @@ package final class Node: Sendable {
     ///
     /// - Parameters:
     ///   - machine: the addresses of the machine's interfaces.
+    ///   - lookUp: finds the addresses of a name; may block.
     ///   - write: gets a line for what happens later and somebody should know, one at a time; it may block, and nobody
     ///     but `stop`, and that for a moment, waits for it.
     ///   - onDrained: called when a drain's deadline has come: whoever started the node shall stop it.
     package init(
         _ loaded: ConfigurationLoader.Loaded, machine: [TransportAddress],
+        lookUp: @escaping @Sendable (String) -> HostNames.Found = HostNames.look(up:),
         log write: @escaping @Sendable (String) -> Void = { _ in }, onDrained: @escaping @Sendable () -> Void = {}
     ) throws(StartFailure) {
         let configuration = loaded.configuration
@@ -63,13 +67,14 @@ package final class Node: Sendable {
             throw StartFailure(description: "no certificate for DTLS could be made")
         }
         let descriptors = OpenFileLimit.raise()
-        let addresses = NodeAddresses(
-            configuration.media, machine: machine, names: HostNames.look(up: configuration.media.announce))
+        let found = HostNames.look(up: configuration.media.announce, by: lookUp)
+        let addresses = NodeAddresses(configuration.media, machine: machine, names: found)
         if let failure = addresses.failure {
             throw StartFailure(description: "\(failure) (\(Node.place("media.announce", loaded)))")
         }
         var engineConfiguration = Engine.Configuration(configuration.media, addresses)
         engineConfiguration.dtls = dtls
+        engineConfiguration.localAddresses = machine.filter { !$0.isLoopback }
         let engine: Engine
         do { engine = try Engine(engineConfiguration) } catch {
             throw StartFailure(description: "\(error) (\(Node.place(error, loaded)))")
@@ -94,7 +99,7 @@ package final class Node: Sendable {
             fingerprint: certificate.fingerprint, announced: addresses.candidates,
             firstPort: configuration.media.port, tcp: configuration.media.tcp)
         let environment = RoomEnvironment(
-            plane: engine, limits: RoomLimits(configuration.limits), connections: connections
+            plane: engine, limits: RoomLimits(configuration.limits, configuration.media), connections: connections
         ) { room, instance, notice in
             savedRooms.observe(room, instance, notice)
             webhooks.observe(room, instance, notice)
@@ -124,11 +129,23 @@ package final class Node: Sendable {
             configuration.apps.contains(.development) ? NodeConfiguration.App.development.id : nil
         settings.connections = configuration.limits.connections
         settings.callbacks = configuration.webhooks.allow
+        settings.iceServers = configuration.media.iceServers.map { ICEServer($0) }
         // The server's tasks keep the services; the services must not keep the server.
         settings.serverCounters = { [weak server] in server?.counters }
         settings.sessionPrefix = webhooks.sessionPrefix
         settings.log = log
         settings.moreMetrics = { webhooks.statistics.metrics }
+        let plainLegs = settings.plainLegs
+        names =
+            found.isEmpty
+            ? nil
+            : NameWatch(configuration.media.announce ?? [], found: found, lookUp: lookUp, log: log) { names in
+                let addresses = NodeAddresses(configuration.media, machine: machine, names: names)
+                // Who is in stays where it is; who joins or restarts learns the new ones.
+                if addresses.failure != nil { return }
+                environment.announcing.value.announced = addresses.candidates
+                plainLegs.value.announced = addresses.announced
+            }
         let services = NodeServices(
             apps: apps, directory: directory, savedRooms: savedRooms, environment: environment, settings: settings,
             admission: admission, counters: counters, onDrained: onDrained)
@@ -156,6 +173,7 @@ package final class Node: Sendable {
             for await notice in stream { log("\(notice)") }
         }
         // Clients wait in the kernel until the rooms of the last run are there.
+        names?.start()
         opening = Task { [directory] in
             await savedRooms.restore(apps, in: directory)
             server.start(answering: { await services.answer($0) })
@@ -166,6 +184,7 @@ package final class Node: Sendable {
     /// connections and at last the workers. At most about a second and a half.
     package func stop() async {
         admission.stop()
+        names?.stop()
         await opening.value
         await directory.closeAll()
         // The rooms' last events beside the connections' last answers.
@@ -178,6 +197,9 @@ package final class Node: Sendable {
         notices.cancel()
         await log.flush(within: Node.logPatience)
     }
+
+    /// Looks the announced names up now, as happens once a minute. Blocks as the resolver does.
+    package func lookUpNames() { names?.look() }
 
     // MARK: From the configuration
 
@@ -273,6 +295,8 @@ package final class Node: Sendable {
             let isSelfSigned = configuration.http.tls.certificate == .selfSigned
             return "TCP \(address)\(isSelfSigned ? ", self-signed" : "")"
         }
+        // Without what lets in.
+        let iceServers = configuration.media.iceServers.flatMap(\.urls).joined(separator: ", ")
         return [
             "HTTP       TCP \(configuration.http.listen)",
             "HTTPS      \(https ?? "off")",
@@ -281,8 +305,8 @@ package final class Node: Sendable {
             "crypto     \(engine.sealingName)",
             "apps       \(configuration.apps.map(\.id).joined(separator: ", "))",
             "data       \(configuration.dataDir ?? "in memory")",
-            "candidates of each worker:",
-        ] + CandidateTable.lines(connections, workers: engine.workerCount).map { "  \($0)" }
+        ] + (iceServers.isEmpty ? [] : ["ICE        \(iceServers)"]) + ["candidates of each worker:"]
+            + CandidateTable.lines(connections, workers: engine.workerCount).map { "  \($0)" }
     }
 
     private static func warnings(_ configuration: NodeConfiguration) -> [String] {

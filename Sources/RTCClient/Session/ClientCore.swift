@@ -233,10 +233,10 @@ final class ClientCore: Sendable {
             connection.close()
             throw .cancelled
         }
-        connection.onRefusedMessage { [weak self] answer in
-            let error = RTCError(Refused(answer.code, answer.error ?? "the message was refused"))
+        connection.onRefusedMessage { [weak self] refusal in
+            let error = RTCError(Refused(refusal.code, refusal.error))
             _ = self?.withSession(life) { _ in
-                self?.emit([.messageRefused(messageID: answer.messageID ?? "", error)])
+                self?.emit([.messageRefused(messageID: refusal.messageID ?? "", error)])
             }
         }
     }

@@ -33,7 +33,7 @@ package final class SignallingConnection: Sendable {
         var pingDue: Duration?
         var watch: Task<Void, Never>?
         var unreadable = 0
-        var onRefusedMessage: (@Sendable (Answer) -> Void)?
+        var onRefusedMessage: (@Sendable (FrameError) -> Void)?
         /// Media connections of which the server has said that they are up, the oldest first.
         var connected: [String] = []
     }
@@ -121,8 +121,8 @@ package final class SignallingConnection: Sendable {
     /// Frames that could not be read and were passed over; 0 with a correct server.
     package var unreadableFrames: Int { state.withLock { $0.unreadable } }
 
-    /// Called with the answer that a refused `send-message` gets, before any notification that comes after it.
-    package func onRefusedMessage(_ handler: @escaping @Sendable (Answer) -> Void) {
+    /// Called with the `error` that a refused `send-message` gets, before any notification that comes after it.
+    package func onRefusedMessage(_ handler: @escaping @Sendable (FrameError) -> Void) {
         state.withLock { $0.onRefusedMessage = handler }
     }
 
@@ -221,6 +221,8 @@ package final class SignallingConnection: Sendable {
             watchPings()
             // Without a socket there is an end, and nobody to tell.
             try? send("pong", EmptyBody())
+        case .notification(.frameError(let refusal)) where refusal.type == "send-message":
+            state.withLock({ $0.onRefusedMessage })?(refusal)
         case .notification(let notification):
             guard state.withLock({ $0.end == nil }) else { return }
             switch notification {
@@ -229,10 +231,6 @@ package final class SignallingConnection: Sendable {
             default: break
             }
             if case .dropped = continuation.yield(notification) { finish(.overflow) }
-        case .answer("send-message", _, let frame):
-            // Comes for a refused message only, and names it.
-            guard let answer = try? frame.decode(Answer.self) else { return pass() }
-            state.withLock({ $0.onRefusedMessage })?(answer)
         case .answer(let type, let rpcid, let frame):
             guard let rpcid else { return }
             let isExpected = state.withLock { $0.waiting[rpcid]?.type == type }

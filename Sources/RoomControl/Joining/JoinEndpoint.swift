@@ -6,11 +6,11 @@ package struct JoinEndpoint: Sendable {
     private let apps: AppDirectory
     private let directory: RoomDirectory
     private let environment: RoomEnvironment
-    private let settings: PlainLegSettings
+    private let settings: Current<PlainLegSettings>
     private let admission: Admission
 
     package init(
-        apps: AppDirectory, directory: RoomDirectory, environment: RoomEnvironment, settings: PlainLegSettings,
+        apps: AppDirectory, directory: RoomDirectory, environment: RoomEnvironment, settings: Current<PlainLegSettings>,
         admission: Admission = Admission()
     ) {
         self.apps = apps
@@ -90,6 +90,7 @@ package struct JoinEndpoint: Sendable {
             case .plain(let plain): offer = plain
             }
         } catch { throw .offer(error) }
+        let settings = settings.value
         guard settings.areAllowed else { throw .plainLegsOff }
         guard let announced = settings.announcedAddress(ipv6: offer.isIPv6, client: request.client) else {
             throw .noAddress(ipv6: offer.isIPv6)
@@ -114,6 +115,12 @@ package struct JoinEndpoint: Sendable {
         } catch { throw .token(error) }
     }
 
+    /// Checks the room token of somebody who is in with a leg: whose it is, and not how long it opens the door. A token is for
+    /// coming in; what came in can be ended and restarted for as long as it lives.
+    package func identify(_ token: String) throws(JoinRefusal) -> RoomToken {
+        do { return try RoomToken.read(token, apps: apps) } catch { throw .token(error) }
+    }
+
     /// How ending a leg went.
     package enum RemovalOutcome: Hashable, Sendable {
         case removed, noSuchLeg, notYours
@@ -121,7 +128,7 @@ package struct JoinEndpoint: Sendable {
 
     /// Ends a leg for the user to whom it belongs.
     package func removeLeg(_ id: LegID, _ kind: LegKind, token: String) async throws(JoinRefusal) -> RemovalOutcome {
-        let token = try verify(token)
+        let token = try identify(token)
         guard let room = await directory.room(id.room), let owner = await room.owner(of: id), owner.kind == kind else {
             return .noSuchLeg
         }
@@ -141,7 +148,7 @@ package struct JoinEndpoint: Sendable {
     package func changeICE(
         of id: LegID, _ kind: LegKind, _ fragment: TrickleFragment, entityTags: [String]?, token: String
     ) async throws(JoinRefusal) -> ChangeOutcome {
-        let token = try verify(token)
+        let token = try identify(token)
         guard let room = await directory.room(id.room), let owner = await room.owner(of: id), owner.kind == kind else {
             return .noSuchLeg
         }

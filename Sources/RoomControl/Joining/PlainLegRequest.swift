@@ -50,12 +50,14 @@ struct PlainLegRequest: Sendable {
 
     private func lines(of offer: PlainOffer) -> [LegPlan.Line] {
         offer.acceptedLines.map { _, line in
-            LegPlan.Line(
+            var planned = LegPlan.Line(
                 kind: line.kind, transport: line.transport, mid: line.mid,
                 formats: line.codecs.map {
                     LegPlan.Format(codec: $0.codec, payloadType: $0.payloadType, feedback: $0.feedback)
                 },
                 ssrcs: line.ssrcs, extensions: line.extensions.map(\.mapping))
+            planned.allowsMixedExtensions = offer.allowsMixedExtensions
+            return planned
         }
     }
 }

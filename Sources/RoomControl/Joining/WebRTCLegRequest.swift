@@ -55,6 +55,7 @@ struct WebRTCLegRequest: Sendable {
                         rtxPayloadType: $0.rtxPayloadType, redPayloadType: $0.redPayloadType)
                 },
                 extensions: line.extensions.map(\.mapping))
+            planned.allowsMixedExtensions = offer.allowsMixedExtensions
             if !line.encodings.isEmpty { planned.encodings = line.encodings }
             return planned
         }

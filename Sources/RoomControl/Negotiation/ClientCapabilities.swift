@@ -37,10 +37,12 @@ package enum ClientCapabilities {
         }
         // The descriptor says which frame needs which, by numbers of one encoder: only for AV1 is it the way to know.
         let streams = [
-            stream(opus, .opus, extensions: audio.extensions),
+            stream(opus, .opus, extensions: audio.extensions, in: session),
             stream(
                 picture, videoCodec,
-                extensions: video.extensions.filter { videoCodec == .av1 || $0.kind != .dependencyDescriptor }),
+                extensions: video.extensions.filter {
+                    $0.kind != .dependencyDescriptor || (videoCodec == .av1 && session.allowsMixedExtensions)
+                }, in: session),
         ]
         try checkShared(streams, line: video.line)
 
@@ -65,11 +67,13 @@ package enum ClientCapabilities {
     }
 
     private static func stream(
-        _ offered: ClientSection.Offered, _ codec: Codec, extensions: [HeaderExtensionMapping]
+        _ offered: ClientSection.Offered, _ codec: Codec, extensions: [HeaderExtensionMapping],
+        in session: SessionDescription
     ) -> ClientMediaProfile.Stream {
         ClientMediaProfile.Stream(
             codec: codec, payloadType: offered.payloadType, rtxPayloadType: offered.rtxPayloadType,
-            redPayloadType: offered.redPayloadType, extensions: extensions, feedback: offered.feedback)
+            redPayloadType: offered.redPayloadType, extensions: extensions,
+            allowsMixedExtensions: session.allowsMixedExtensions, feedback: offered.feedback)
     }
 
     private static func missing(_ codec: Codec, among others: some Sequence<Codec>) -> String {

@@ -21,6 +21,9 @@ package struct ClientMediaProfile: Sendable {
         package var redPayloadType: UInt8?
         /// Ids of 1 to 14, each URI once.
         package var extensions: [HeaderExtensionMapping]
+        /// The client reads one-byte and two-byte forms in one stream (RFC 8285, section 6), though the descriptions that it writes
+        /// itself do not say so.
+        package var allowsMixedExtensions = false
         package var feedback: ClientFeedback
 
         /// The id of that extension; `nil`: it is not negotiated.

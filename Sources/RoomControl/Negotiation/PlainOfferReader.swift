@@ -72,19 +72,9 @@ private struct PlainOfferReader {
         case .dtlsRTP, .dtlsSCTP, .other:
             return .refused("its transport is neither RTP/SAVP nor RTP/SAVPF, as the others' are")
         }
-        let direction = media.direction
-        switch purpose {
-        case .publish where !direction.sends:
-            return .refused("it is \(direction.rawValue), and publishing needs sendonly or sendrecv")
-        case .play where !direction.receives:
-            return .refused("it is \(direction.rawValue), and playing needs recvonly or sendrecv")
-        default: break
-        }
+        if let reason = purpose.objection(to: media.direction) { return .refused(reason) }
         let codecs = try readCodecs(media, kind: kind)
-        guard !codecs.isEmpty else {
-            let names = Codec.allCases.filter { $0.kind == kind }.map(\.name).joined(separator: ", ")
-            return .refused("none of its payload types is usable: \(names) with an a=rtpmap line is needed")
-        }
+        guard !codecs.isEmpty else { return .refused(kind.noUsablePayloadType) }
         let extensions = try readExtensions(media)
         let ssrcs = primarySSRCs(media)
         guard ssrcs.count <= PlainOffer.maximumSSRCs else {
@@ -154,12 +144,14 @@ private struct PlainOfferReader {
             uris[map.id] = map.uri
             let direction = map.direction ?? media.direction
             guard let kind = map.kind, kind == .mid || kind.isEndToEnd,
-                purpose == .publish ? direction.sends : direction.receives,
+                purpose.uses(direction),
                 !result.contains(where: { $0.mapping.kind == kind || UInt16($0.mapping.id) == map.id }),
                 let id = UInt8(exactly: map.id), isUsableID(id, media)
             else { continue }
             // The MID must fit into the one-byte form (RFC 8285, section 4.2).
             if kind == .mid, !(1...16).contains(media.mid?.utf8.count ?? 0) { continue }
+            // Its descriptors are above 16 bytes where they matter most, and then need the two-byte form.
+            if kind == .dependencyDescriptor, !media.allowsMixedExtensions { continue }
             result.append(
                 PlainOffer.OfferedExtension(
                     mapping: HeaderExtensionMapping(id: id, kind: kind), direction: map.direction))

@@ -60,20 +60,10 @@ private struct WebRTCOfferReader {
         case .secureRTP where !media.has("crypto"): break  // as older clients wrote it (RFC 5763, section 5)
         default: return .refused("its transport is \(media.transport.quoted), and UDP/TLS/RTP/SAVPF is needed")
         }
-        let direction = media.direction
-        switch purpose {
-        case .publish where !direction.sends:
-            return .refused("it is \(direction.rawValue), and publishing needs sendonly or sendrecv")
-        case .play where !direction.receives:
-            return .refused("it is \(direction.rawValue), and playing needs recvonly or sendrecv")
-        default: break
-        }
+        if let reason = purpose.objection(to: media.direction) { return .refused(reason) }
         guard media.rtcpMux else { return .refused("it has no a=rtcp-mux; RTCP has no port of its own here") }
         let codecs = try WebRTCCodecReader(media, kind: kind, purpose: purpose).codecs
-        guard !codecs.isEmpty else {
-            let names = Codec.allCases.filter { $0.kind == kind }.map(\.name).joined(separator: ", ")
-            return .refused("none of its payload types is usable: \(names) with an a=rtpmap line is needed")
-        }
+        guard !codecs.isEmpty else { return .refused(kind.noUsablePayloadType) }
         return .accepted(
             WebRTCOffer.AcceptedLine(
                 kind: kind, codecs: codecs, mid: media.mid, encodings: try encodings(media, kind),
@@ -111,11 +101,13 @@ private struct WebRTCOfferReader {
             }
             let direction = map.direction ?? media.direction
             // 1 to 14 is what the one-byte form has (RFC 8285, section 4.2).
-            guard let kind = map.kind, isUsed(kind), purpose == .publish ? direction.sends : direction.receives,
+            guard let kind = map.kind, isUsed(kind), purpose.uses(direction),
                 (1...14).contains(map.id), let id = UInt8(exactly: map.id),
                 !result.contains(where: { $0.mapping.kind == kind })
             else { continue }
             if kind == .mid, !(1...16).contains(media.mid?.utf8.count ?? 0) { continue }
+            // Its descriptors are above 16 bytes where they matter most, and then need the two-byte form.
+            if kind == .dependencyDescriptor, !media.allowsMixedExtensions { continue }
             result.append(
                 PlainOffer.OfferedExtension(
                     mapping: HeaderExtensionMapping(id: id, kind: kind), direction: map.direction))

@@ -101,6 +101,8 @@ package struct LegPlan: Sendable {
         /// Sending: the streams that the offer declared, from the smallest picture to the largest.
         package var encodings: [EncodingSpec]
         package var extensions: [HeaderExtensionMapping]
+        /// Of one-byte and two-byte forms (RFC 8285, section 6).
+        package var allowsMixedExtensions = false
         /// Receiving: the SSRC that the answer names for the line's first stream.
         package var promisedSSRC: UInt32?
         /// Receiving: the SSRC of retransmissions that the answer names.

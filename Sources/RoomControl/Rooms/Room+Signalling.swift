@@ -264,6 +264,7 @@ extension Room {
         reply("unpub-tracks", request.rpcid) { () throws(Refused) in
             let (removed, refused) = try state.removeTracks(
                 user, link: link, ids: request.tracks.map(\.trackID), now: now, effects: &effects)
+            if let refused, request.rpcid == nil { throw refused }
             return SignallingFrame.encode(
                 "unpub-tracks-res",
                 TracksAnswer(rpcid: request.rpcid, refused, tracks: removed.map { TrackReference($0) }))
@@ -351,6 +352,7 @@ extension Room {
     }
 
     private static func controlAnswer(_ request: ControlRequest, _ refused: Refused?) -> [UInt8] {
+        if let refused, request.rpcid == nil { return RefusalAnswer.frame(type: "control", rpcid: nil, refused) }
         var answer = Answer(rpcid: request.rpcid, refused)
         answer.command = request.command
         answer.playerID = request.playerID
@@ -389,7 +391,7 @@ extension Room {
         }
     }
 
-    /// One-way messages are answered only when they are refused.
+    /// Of one-way messages the client hears only when they are refused.
     private func refusal(
         _ type: String, rpcid: String? = nil, messageID: String? = nil, _ body: () throws(Refused) -> Void
     ) -> [UInt8]? {

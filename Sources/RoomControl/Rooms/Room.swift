@@ -106,14 +106,14 @@ package actor Room {
         return found
     }
 
-    /// What a leg is doing, with the worker's figures if it gives them; renews the lease.
+    /// What a leg is doing, with the worker's figures of now or a moment ago if it gives them; renews the lease.
     package func visitLeg(_ id: LegID) async -> (status: LegStatus, figures: MediaSnapshot?)? {
         var effects: [RoomEffect] = []
         let status = state.visitLeg(id, now: environment.clock.now(), effects: &effects)
         obey(effects)
         await afterwards()
         guard let status else { return nil }
-        return (status, await environment.plane.snapshot(worker: worker))
+        return (status, await environment.figures.of(worker: worker))
     }
 
     /// How a change of a leg's ICE session went.
@@ -312,11 +312,14 @@ package struct RoomEnvironment: Sendable {
     package var clock: RoomClock
     package var random: RandomSource
     package var limits: RoomLimits
-    package var connections: ConnectionSettings
+    /// What answers say about the node's end of connections, from now on.
+    package let announcing: Current<ConnectionSettings>
     /// Called for everything that happens in a room, in order for each room; must not block.
     package var observe: @Sendable (RoomKey, RoomInstance, RoomNotice) -> Void
     /// How many are in all rooms together.
     package let population = Population()
+    /// What the workers say of themselves.
+    package let figures: WorkerFigures
 
     package init(
         plane: any MediaPlane, clock: RoomClock = .system, random: RandomSource = .system,
@@ -325,9 +328,12 @@ package struct RoomEnvironment: Sendable {
     ) {
         self.plane = plane
         self.clock = clock
+        figures = WorkerFigures(plane: plane, clock: clock)
         self.random = random
         self.limits = limits
-        self.connections = connections
+        announcing = Current(connections)
         self.observe = observe
     }
+
+    package var connections: ConnectionSettings { announcing.value }
 }

@@ -146,8 +146,8 @@ extension MediaEvent {
     fileprivate var room: RoomInstance? {
         switch self {
         case .removed, .snapshot: nil
-        case .transportConnected(let id, _), .transportHeard(let id), .transportSilent(let id),
-            .transportUnreachable(let id), .transportFailed(let id, _):
+        case .transportConnected(let id, _), .transportHeard(let id), .transportQuiet(let id),
+            .transportSilent(let id), .transportUnreachable(let id), .transportFailed(let id, _):
             RoomInstance(of: id.rawValue)
         case .trackStarted(let id): RoomInstance(of: id.rawValue)
         case .subscriptionRefused(let id), .layerChanged(let id, _): RoomInstance(of: id.rawValue)

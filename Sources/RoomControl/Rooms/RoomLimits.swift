@@ -41,6 +41,12 @@ package struct RoomLimits: Hashable, Sendable {
     package var authDeadline = MediaDuration.seconds(10)
     /// A WebRTC transport of which nothing authentic was heard for so long is gone (RFC 7675, section 5.1).
     package var transportSilence = MediaDuration.seconds(30)
+    /// A connected one of which nothing was heard for so long: a client whose signalling is alive is asked to restart ICE. Longer
+    /// than browsers need to see by themselves that a path is gone (5 to 8 s).
+    package var transportQuiet = MediaDuration.seconds(10)
+    /// Between two restarts of a connection, whoever wished the first one, before the client is asked for another: a restart that does
+    /// not help is not made better by the next.
+    package var restartPause = MediaDuration.seconds(30)
 
     package init() {}
 }
@@ -49,6 +55,8 @@ package struct RoomLimits: Hashable, Sendable {
 package enum SignallingTimes {
     /// Between two pings.
     package static let ping = MediaDuration.seconds(3)
+    /// A user from whom something came within so long, two pings, is there for certain.
+    package static let aliveness = MediaDuration.seconds(6)
     /// A user from whom nothing came for so long is shown as reconnecting.
     package static let pongTimeout = MediaDuration.seconds(9)
 }

@@ -69,6 +69,8 @@ extension RoomState {
         var link: LinkID?
         let reconnectToken: Int
         var lastHeard: MediaTime
+        /// When its socket was seen to go. The end of a socket is a sign too: its silence counts from there.
+        var lostAt: MediaTime?
         /// The others were told.
         var isReconnecting = false
         var permission: RoomToken.Permission
@@ -120,6 +122,8 @@ extension RoomState {
         let policy: CandidatePolicy
         var credentials: ICECredentials
         var isConnected = false
+        /// When ICE last began anew, or its client was asked for that.
+        var restartedAt: MediaTime?
     }
 
     struct SubscribeConnection: Sendable {
@@ -130,6 +134,8 @@ extension RoomState {
         /// Under which our reports leave.
         let localSSRC: UInt32
         var isConnected = false
+        /// When ICE last began anew, or its client was asked for that.
+        var restartedAt: MediaTime?
         /// By the track's public id.
         var subscriptions: [String: SessionSubscription] = [:]
     }

@@ -71,7 +71,7 @@ extension RoomState {
         let sent = RoomMessage(
             messageID: message.messageID ?? "", serial: messageLog.nextSerial(), timestamp: unixMilliseconds,
             playerID: sender, type: message.type ?? "normal", text: message.text)
-        messageLog.keep(sent, by: author, targets: targets, now: now, age: settings.userTimeout, limits: limits)
+        messageLog.keep(sent, by: author, targets: targets, now: now, age: messageAge, limits: limits)
         let notification = Notification.messages(RoomMessages(messages: [sent]))
         guard let targets else {
             let link = author.flatMap { members[$0]?.session?.link }

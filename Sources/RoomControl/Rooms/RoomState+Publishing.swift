@@ -96,6 +96,7 @@ extension RoomState {
             id, is: session(of: user, link: link).publishing?.id, .publishConnectionGone, "publishing")
         let credentials = ICECredentials(using: &random)
         members[user]?.session?.publishing?.credentials = credentials
+        members[user]?.session?.publishing?.restartedAt = now
         if let transport = members[user]?.session?.publishing?.transport {
             effects.append(.post(.restartICE(transport, credentials)))
         }

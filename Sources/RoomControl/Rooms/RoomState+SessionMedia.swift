@@ -16,7 +16,8 @@ extension RoomState {
                 .addWebRTCTransport(
                     WebRTCTransportSpec(
                         id: id, peer: peer, credentials: credentials, role: role, fingerprints: fingerprints,
-                        localSSRC: localSSRC, cname: newConnectionID(), silenceLimit: limits.transportSilence))))
+                        localSSRC: localSSRC, cname: newConnectionID(), silenceLimit: limits.transportSilence,
+                        quietLimit: limits.transportQuiet))))
     }
 
     /// Ends the subscribing connection with its subscriptions.
@@ -57,6 +58,7 @@ extension RoomState {
                         timestampOffset: UInt32(truncatingIfNeeded: random.next()),
                         // Streams are told apart by their SSRCs, and nothing is known of the client's path yet.
                         extensions: stream.extensions.filter(\.kind.isEndToEnd),
+                        allowsMixedExtensions: stream.allowsMixedExtensions,
                         feedback: stream.feedbackSet, layer: subscription.profile.layer))))
     }
 
@@ -231,6 +233,36 @@ extension RoomState {
             word = .subscribeDisconnected(ConnectionNotice(connectionID: id, error: reason))
         }
         if reason != nil { tell(user, kind, word, now: now, effects: &effects) }
+    }
+
+    /// Nothing is heard of a session's transport any more. Where the client's socket is alive, the client is, and only the path is gone:
+    /// it is asked to look for another one. Without its socket it looks by itself when that is back.
+    ///
+    /// Once for each silence, and not while a restart may still be under way, the client's own or one that was asked for: whoever
+    /// restarts again and again never gets through. What cannot be mended ends after `RoomLimits.transportSilence`. Mute, pause and
+    /// a connection without subscriptions are no silence: checks go on.
+    mutating func quiet(_ id: TransportID, now: MediaTime, effects: inout [RoomEffect]) {
+        guard let place = sessionOfTransport[id], let session = members[place.user]?.session, let link = session.link,
+            !session.isReconnecting, now - session.lastHeard <= SignallingTimes.aliveness
+        else { return }
+        let (limits, sentence) = (limits, "nothing was heard of this connection for a while")
+        func isFresh(_ restartedAt: MediaTime?) -> Bool { restartedAt.map { now - $0 < limits.restartPause } ?? false }
+        switch place.kind {
+        case .publishing:
+            guard let connection = session.publishing, connection.isConnected, !isFresh(connection.restartedAt) else {
+                return
+            }
+            members[place.user]?.session?.publishing?.restartedAt = now
+            let notice = ConnectionNotice(connectionID: connection.id, error: sentence)
+            effects.append(.send(link, .publishRestart(notice)))
+        case .subscribing:
+            guard let connection = session.subscribing, connection.isConnected, !isFresh(connection.restartedAt) else {
+                return
+            }
+            members[place.user]?.session?.subscribing?.restartedAt = now
+            let notice = ConnectionNotice(connectionID: connection.id, error: sentence)
+            effects.append(.send(link, .subscribeRestart(notice)))
+        }
     }
 
     mutating func layerChanged(_ id: SubscriptionID, _ layer: LayerPreference, effects: inout [RoomEffect]) {

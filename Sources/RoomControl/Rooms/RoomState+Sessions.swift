@@ -63,6 +63,7 @@ extension RoomState {
         }
         if let old = session.link, old != link { effects.append(.release(old, .resumedElsewhere)) }
         session.link = link
+        session.lostAt = nil
         let lastHeard = session.lastHeard
         session.lastHeard = now
         if let profile { session.profile = profile }
@@ -105,6 +106,8 @@ extension RoomState {
         settle(now, effects: &effects)
         guard members[user]?.session?.link == link else { return }
         members[user]?.session?.link = nil
+        // One that was silent before counts from its last word on: the node itself may have closed that socket.
+        if members[user]?.session?.isReconnecting == false { members[user]?.session?.lostAt = now }
         announceLoss(of: user, effects: &effects)
     }
 
@@ -126,8 +129,17 @@ extension RoomState {
     /// How long a session may be silent before anything happens.
     private var sessionPatience: MediaDuration { min(SignallingTimes.pongTimeout, settings.userTimeout) }
 
+    /// How old a message may be that somebody who comes back has missed: its socket may have taken it before the break was seen.
+    var messageAge: MediaDuration {
+        MediaDuration(nanoseconds: settings.userTimeout.nanoseconds + sessionPatience.nanoseconds)
+    }
+
     private func deadline(_ session: Session) -> MediaTime {
-        session.lastHeard + (session.isReconnecting ? settings.userTimeout : sessionPatience)
+        session.isReconnecting ? end(of: session) : session.lastHeard + sessionPatience
+    }
+
+    private func end(of session: Session) -> MediaTime {
+        (session.lostAt ?? session.lastHeard) + settings.userTimeout
     }
 
     mutating func findSessionFloor() {
@@ -141,7 +153,7 @@ extension RoomState {
         let due = members.values.filter { $0.session.map { deadline($0) <= time } ?? false }
         for member in due.sorted(by: { $0.order < $1.order }) {
             guard let session = members[member.user]?.session else { continue }
-            if session.lastHeard + settings.userTimeout <= time {
+            if end(of: session) <= time {
                 if let link = session.link { effects.append(.release(link, .silent)) }
                 members[member.user]?.session?.link = nil
                 dropSession(of: member.user, .silent, now: time, effects: &effects)
@@ -152,7 +164,7 @@ extension RoomState {
     }
 
     mutating func ping(due: MediaTime, now: MediaTime, effects: inout [RoomEffect]) {
-        messageLog.forget(before: due, age: settings.userTimeout)
+        messageLog.forget(before: due, age: messageAge)
         guard members.values.contains(where: { $0.session?.link != nil }) else {
             pingAt = nil
             return

@@ -76,6 +76,7 @@ extension RoomState {
             id, is: session(of: user, link: link).subscribing?.id, .subscribeConnectionGone, "subscribing")
         let credentials = ICECredentials(using: &random)
         members[user]?.session?.subscribing?.credentials = credentials
+        members[user]?.session?.subscribing?.restartedAt = now
         if let transport = members[user]?.session?.subscribing?.transport {
             effects.append(.post(.restartICE(transport, credentials)))
         }

@@ -126,7 +126,8 @@ extension RoomState {
                 redPayloadType: format.redPayloadType,
                 firstSequence: UInt16(truncatingIfNeeded: random.next()) & 0x7FFF,
                 timestampOffset: UInt32(truncatingIfNeeded: random.next()),
-                extensions: line.plan.extensions, mid: line.plan.mid, feedback: format.feedback, layer: leg.layer)
+                extensions: line.plan.extensions, allowsMixedExtensions: line.plan.allowsMixedExtensions,
+                mid: line.plan.mid, feedback: format.feedback, layer: leg.layer)
             leg.lines[index].feed = Feed(subscription: subscription, track: track.id)
             leg.lines[index].lastUser = track.user
             effects.append(.post(.subscribe(spec)))
@@ -201,6 +202,7 @@ extension RoomState {
             }
             heard(id, now: now)
         case .transportHeard(let id): heard(id, now: now)
+        case .transportQuiet(let id): quiet(id, now: now, effects: &effects)
         case .transportSilent(let id):
             let reason = "nothing was heard of the client for too long"
             if disconnected(id, reason, now: now, effects: &effects) { return }

@@ -447,7 +447,8 @@ extension RoomState {
     private func spec(_ plan: LegPlan.WebRTC, _ id: TransportID, of peer: PeerID) -> WebRTCTransportSpec {
         WebRTCTransportSpec(
             id: id, peer: peer, credentials: plan.credentials, role: plan.role, fingerprints: plan.fingerprints,
-            localSSRC: plan.localSSRC, cname: plan.cname, silenceLimit: limits.transportSilence)
+            localSSRC: plan.localSSRC, cname: plan.cname, silenceLimit: limits.transportSilence,
+            quietLimit: limits.transportQuiet)
     }
 
     private func spec(

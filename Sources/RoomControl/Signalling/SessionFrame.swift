@@ -54,10 +54,12 @@ extension SessionFrame {
 
 /// Answers in the form that clients can read even when refused.
 package enum RefusalAnswer {
-    /// The frame that refuses a message of that type.
+    /// The frame that refuses a message of that type: an answer if it has an rpcid by which it is known, else `error`.
     package static func frame(type: String?, rpcid: String?, messageID: String? = nil, _ refused: Refused) -> [UInt8] {
         // A type has at most 64 characters, that of an answer, too.
-        guard let type, type.utf8.count <= 60 else { return Notification.frameError(FrameError(refused)).frame }
+        guard let type, let rpcid, type.utf8.count <= 60 else {
+            return Notification.frameError(FrameError(refused, type: type, messageID: messageID)).frame
+        }
         let name = "\(type)-res"
         switch type {
         case "auth": return SignallingFrame.encode(name, AuthAnswer(rpcid: rpcid, refused))
@@ -67,10 +69,7 @@ package enum RefusalAnswer {
             return SignallingFrame.encode(name, answer)
         case "pub-tracks", "sub-tracks", "unpub-tracks", "unsub-tracks":
             return SignallingFrame.encode(name, TracksAnswer<TrackReference>(rpcid: rpcid, refused))
-        default:
-            var answer = Answer(rpcid: rpcid, refused)
-            answer.messageID = messageID
-            return SignallingFrame.encode(name, answer)
+        default: return SignallingFrame.encode(name, Answer(rpcid: rpcid, refused))
         }
     }
 }

@@ -151,6 +151,13 @@ export class LocalTrack {
     updateMute(isMuted: boolean): void;
     /** Sends another MediaStreamTrack of the same kind from now on; the old one is not stopped. */
     replace(media: MediaStreamTrack): Promise<void>;
+    /** Whether `release` has let go of the device, and `replace` has not given another one since. */
+    readonly isReleased: boolean;
+    /**
+     * Mutes a video and stops its device, so that the camera's light goes out; black pictures are sent on, and nothing is
+     * negotiated anew. Back again: `replace` with a new MediaStreamTrack, then `updateMute(false)`.
+     */
+    release(): Promise<void>;
     /** Stops the device. */
     stop(): void;
 }
@@ -319,6 +326,32 @@ export interface TrackStatistics {
     layers: LayerStatistics[];
 }
 
+/**
+ * How long each step of a join took: milliseconds since the call of `join`, undefined while it has not come. The steps from
+ * `subscribed` on are those of the subscribing connection.
+ */
+export class JoinTimeline {
+    private constructor();
+    /** The HTTP step was answered. */
+    readonly http: number | undefined;
+    /** The WebSocket was open. */
+    readonly webSocket: number | undefined;
+    /** The room let us in. */
+    readonly authenticated: number | undefined;
+    /** The server answered the first subscription: its transport is known. */
+    readonly subscribed: number | undefined;
+    /** ICE found a path. */
+    readonly ice: number | undefined;
+    /** DTLS agreed on keys. */
+    readonly dtls: number | undefined;
+    /** The server said that it is connected. */
+    readonly connected: number | undefined;
+    /** The first packet of a subscribed track came. */
+    readonly firstPacket: number | undefined;
+    /** The first picture was decoded; where no picture is subscribed to, the first packet of sound. */
+    readonly firstFrame: number | undefined;
+}
+
 /** A user in a room: joins, hears of the others, sends messages, publishes and subscribes. */
 export class RTCClient {
     /** Throws 10053 when the configuration cannot be used. */
@@ -338,6 +371,8 @@ export class RTCClient {
     readonly publishedTracks: LocalTrack[];
     readonly mediaStates: { publishing: MediaState; subscribing: MediaState };
     readonly clientRole: ClientRole;
+    /** How long each step of the last join took; stays after the room was left. */
+    readonly joinTimeline: JoinTimeline;
     /** Whether every track of the others is subscribed to as it comes; true at first. */
     autoSubscribe: boolean;
 

@@ -8,5 +8,6 @@
 export { TokenClaims } from './parlor-client/access.js';
 export { RTCClient } from './parlor-client/client.js';
 export { ErrorCode, RTCError } from './parlor-client/errors.js';
+export { JoinTimeline } from './parlor-client/timeline.js';
 export { LocalTrack, PROFILES, RemoteTrack, RemoteUser } from './parlor-client/tracks.js';
 export { version } from './parlor-client/version.js';

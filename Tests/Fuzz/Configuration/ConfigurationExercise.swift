@@ -55,6 +55,18 @@ enum ConfigurationExercise {
         guard plain.lease >= .seconds(1), plain.silence >= .seconds(1), configuration.limits.httpBody >= 4096,
             configuration.limits.httpConnections >= 1, configuration.media.receiveBuffer > 0
         else { return "a limit out of its range" }
+        let servers = configuration.media.iceServers
+        guard configuration.media.silence >= .seconds(15), servers.reduce(0, { $0 + $1.urls.count }) <= 16 else {
+            return "a silence or ICE servers out of their ranges"
+        }
+        for server in servers {
+            let isOpen = server.username == nil && server.credential == nil && server.secret == nil
+            let isOne = (server.username != nil && server.credential != nil) != (server.secret != nil)
+            guard !server.urls.isEmpty, isOne || isOpen && !server.urls.contains(where: { $0.hasPrefix("turn") }) else {
+                return "ICE servers without a way in, or with two"
+            }
+            guard (server.username == nil) == (server.credential == nil) else { return "half a way in" }
+        }
         let limits = configuration.limits
         guard limits.signallingFrame >= 16 << 10, limits.message >= 1, limits.messagesPerSecond >= 1,
             limits.requestsPerSecond >= 1, limits.changesPerSecond >= 1, (1...64).contains(limits.tracksPerUser),
@@ -93,6 +105,7 @@ enum ConfigurationExercise {
         }
         var base = NodeConfiguration()
         base.apps = configuration.apps
+        base.media.iceServers = configuration.media.iceServers
         do throws(ConfigurationError) {
             let again = try load(("", [:], flags), base: base).configuration
             return again == configuration ? nil : "what was shown reads as something else"

@@ -51,7 +51,8 @@ enum SignallingExercise {
             }
             return answer?.error == problem.refused.text ? nil : "the answer's sentence is another one"
         case .notification(.frameError(let error))?:
-            return problem.type?.utf8.count ?? 64 > 60 && error.code == problem.refused.code ? nil : "another error"
+            guard problem.rpcid == nil || problem.type?.utf8.count ?? 64 > 60 else { return "no answer" }
+            return error.type == problem.type && error.code == problem.refused.code ? nil : "another error"
         default: return "an answer that no client reads"
         }
     }

@@ -97,6 +97,19 @@ import Testing
         #expect(h264.codec(for: .vp8)?.rtcpFeedback == Self.allVideo)
     }
 
+    /// The descriptions that a client writes from rtpcaps never allow mixed forms of extensions; its own offer says whether it reads them.
+    @Test(arguments: [true, false]) func theDependencyDescriptorNeedsMixedForms(isAllowed: Bool) throws {
+        let descriptor = HeaderExtensionKind.dependencyDescriptor
+        var text = try ClientOffers.text("chromium-capabilities")
+            .replacing("a=extmap:10 ", with: "a=extmap:12 \(descriptor.uri)\r\na=extmap:10 ")
+        if !isAllowed { text = text.replacing("a=extmap-allow-mixed\r\n", with: "") }
+        let av1 = try ClientCapabilities.capabilities(of: text, videoCodec: .av1)
+        #expect(av1.video.id(of: descriptor) == (isAllowed ? 12 : nil))
+        #expect(av1.video.allowsMixedExtensions == isAllowed && av1.audio.allowsMixedExtensions == isAllowed)
+        let vp8 = try ClientCapabilities.capabilities(of: text, videoCodec: .vp8)
+        #expect(vp8.video.id(of: descriptor) == nil)
+    }
+
     @Test func firefox() throws {
         let profile = try Self.read("firefox-capabilities", .vp8)
         #expect(profile.audio.payloadType == 109)

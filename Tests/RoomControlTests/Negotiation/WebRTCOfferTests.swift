@@ -46,6 +46,18 @@ import Testing
         return (offer.acceptedLines.map(\.line), try SessionDescription(parsing: answer.text), offer)
     }
 
+    /// Descriptors above 16 bytes need the two-byte form beside the other one; where that is not allowed none is negotiated.
+    @Test(arguments: [true, false]) func theDependencyDescriptorNeedsMixedForms(isAllowed: Bool) throws {
+        var text = try Self.text("chromium-simulcast")
+        if !isAllowed { text = text.replacing("a=extmap-allow-mixed\r\n", with: "") }
+        var offer = try Self.read(text, .publish)
+        for index in offer.lines.indices { offer.settle(.av1, forLine: index) }
+        let kinds = offer.acceptedLines.flatMap { $0.line.extensions.map(\.mapping.kind) }
+        #expect(offer.allowsMixedExtensions == isAllowed)
+        #expect(kinds.contains(.dependencyDescriptor) == isAllowed)
+        #expect(kinds.contains(.playoutDelay))
+    }
+
     // MARK: Publishers
 
     /// Who publishes what, with the codec of a room whose video is VP8.

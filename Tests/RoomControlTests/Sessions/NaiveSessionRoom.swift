@@ -10,6 +10,8 @@ struct NaiveSessionRoom {
         var link: LinkID?
         let token: Int
         var lastHeard: Int64
+        /// When its socket broke, if it was not silent before.
+        var lostAt: Int64?
         var isAway = false
         var isAdmin: Bool
         var wanted: Set<Privilege>
@@ -124,7 +126,8 @@ extension NaiveSessionRoom {
 
     private func deadline(_ session: Session) -> Int64 {
         let timeout = settings.userTimeout.nanoseconds
-        return session.lastHeard + (session.isAway ? timeout : min(timeout, 9 * Self.second))
+        if session.isAway { return (session.lostAt ?? session.lastHeard) + timeout }
+        return session.lastHeard + min(timeout, 9 * Self.second)
     }
 
     mutating func pass(to now: Int64) {
@@ -138,7 +141,7 @@ extension NaiveSessionRoom {
             }
             for user in users {
                 guard let session = user.session, deadline(session) == time else { continue }
-                if session.lastHeard + settings.userTimeout.nanoseconds <= time {
+                if (session.lostAt ?? session.lastHeard) + settings.userTimeout.nanoseconds <= time {
                     if let link = session.link { released[link] = .silent }
                     endSession(user.name, .silent, at: time)
                 } else {
@@ -194,6 +197,7 @@ extension NaiveSessionRoom {
     mutating func hear(_ user: String, at now: Int64) {
         change(user) {
             $0.lastHeard = now
+            $0.lostAt = nil
             $0.isAway = false
         }
         isDirty = true

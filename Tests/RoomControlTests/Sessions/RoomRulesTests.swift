@@ -68,6 +68,33 @@ import Testing
             ])
     }
 
+    /// Its last word may be three seconds old by then.
+    @Test func `a broken socket is waited for thirty seconds from its break`() async throws {
+        let kit = SignallingKit()
+        let (watcher, user) = (try await kit.join("watcher"), try await kit.join("user"))
+        await kit.clock.advance(by: .milliseconds(2_900))
+        await user.session.closed()
+        for second in 1...30 {
+            #expect(await kit.users() == ["watcher", "user"], "\(second)")
+            await kit.clock.advance(by: .seconds(1))
+            await watcher.send("pong={}")
+        }
+        #expect(await kit.users() == ["watcher"])
+    }
+
+    /// The node itself may be who closes a socket that was silent.
+    @Test func `the end of a socket that was silent gives no more time`() async throws {
+        let kit = SignallingKit()
+        let (watcher, user) = (try await kit.join("watcher"), try await kit.join("user"))
+        for second in 1...30 {
+            #expect(await kit.users() == ["watcher", "user"], "\(second)")
+            if second == 15 { await user.session.closed() }
+            await kit.clock.advance(by: .seconds(1))
+            await watcher.send("pong={}")
+        }
+        #expect(await kit.users() == ["watcher"])
+    }
+
     @Test func `pongs keep a user who says nothing else`() async throws {
         let kit = SignallingKit()
         let user = try await kit.join("user")

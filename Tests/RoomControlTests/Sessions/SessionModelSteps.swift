@@ -195,8 +195,10 @@ extension SessionModelRun {
         links[link] = nil
         run { $0.lost(user, link: link, now: $1, effects: &$2) }
         guard model.session(user)?.link == link else { return }
+        let now = now
         model.change(user) {
             $0.link = nil
+            if !$0.isAway { $0.lostAt = now }
             $0.isAway = true
         }
         model.isDirty = true

@@ -101,11 +101,15 @@ import Testing
         let text = try #require(bad.texts.last)
         let message = try ServerMessage(frame: text)
         switch message {
-        case .answer(let type, _, let frame):
+        case .answer(let type, let rpcid, let frame):
             let answer: Answer = try frame.decode()
             #expect(type == test.type && answer.code == test.code && answer.error?.isEmpty == false, "\(text)")
+            #expect(rpcid != nil, "an answer to nobody: \(text)")
         case .notification(.frameError(let error)):
-            #expect(test.type == nil && error.code == test.code && !error.error.isEmpty, "\(text)")
+            #expect(!test.frame.contains("\"rpcid\":\""), "somebody waits for an answer: \(text)")
+            #expect(error.code == test.code && !error.error.isEmpty, "\(text)")
+            // Of what is nearly a type it is not called one.
+            #expect(error.type == test.type || test.type == nil && (error.type?.utf8.count ?? 64) > 60, "\(text)")
         default: Issue.record("\(text)")
         }
         #expect(text.utf8.count < 1000, "a sentence, and not the client's words again")
@@ -128,7 +132,7 @@ import Testing
         #expect(!isOneWay, "it is answered")
         let text = connection.texts.last ?? ""
         if let type = test.type {
-            #expect(text.hasPrefix("\(type)-res={"), "\(text)")
+            #expect(text.hasPrefix(test.frame.contains("\"rpcid\":\"") ? "\(type)-res={" : "error={"), "\(text)")
             #expect(
                 connection.code(type).map { [.invalidParameter, .noPermission, .publishEmpty].contains($0) } == true)
         } else {
@@ -171,6 +175,31 @@ import Testing
         }
     }
 
+    /// What nobody waits for gets no answer, for the vendor's clients know none without an rpcid; `error`, which they ignore, says
+    /// what is wrong with which message.
+    @Test func `a refused one-way message is told as an error`() async throws {
+        let kit = SignallingKit()
+        let user = try await kit.join("user")
+        await user.send("send-message", SendMessage(messageID: "m7", target: ["no user's name"], text: "x"))
+        guard case .notification(.frameError(let error))? = try user.texts.last.map(ServerMessage.init(frame:)) else {
+            Issue.record("\(user.texts.last ?? "")")
+            return
+        }
+        #expect(error.type == "send-message" && error.messageID == "m7" && error.code == .invalidParameter)
+        await user.send("mute-tracks", MuteTracks(tracks: [TrackMute(trackID: "none", muted: true)]))
+        #expect(user.code("mute-tracks") == .publishNotExist)
+        await user.send("stop-merge={\"id\":\"m\"}")
+        #expect(user.code("stop-merge") == .invalidParameter)
+        // It has an rpcid, though nobody looks for its answer.
+        await user.send("send-qos-message", SendQoSMessage(qos: String(repeating: "x", count: 65_537), rpcid: "q"))
+        #expect(
+            user.texts.last?.hasPrefix("send-qos-message-res={\"rpcid\":\"q\"") == true
+                || user.texts.last?.contains("\"rpcid\":\"q\"") == true)
+        for text in user.texts where text.prefix(while: { $0 != "=" }).hasSuffix("-res") {
+            #expect(text.contains("\"rpcid\":\""), "\(text)")
+        }
+    }
+
     @Test func `binary frames are refused`() async throws {
         let kit = SignallingKit()
         let user = try await kit.join("user")
@@ -187,7 +216,7 @@ import Testing
         let kit = SignallingKit()
         let user = try await kit.join("user")
         for type in ["pub-tracks", "sub-tracks", "unpub-tracks", "unsub-tracks", "pubpc", "subpc"] {
-            await user.send("\(type)={}")
+            await user.send("\(type)={\"rpcid\":\"r\"}")
             #expect(user.texts.last?.contains("\"tracks\":[]") == true, "\(user.texts.last ?? "")")
         }
     }

@@ -173,8 +173,17 @@ final class SignallingConnection: Sendable {
 
     var auth: AuthAnswer? { answer("auth") }
 
-    /// The code of the last answer to that type; `nil`: there was none.
-    func code(_ type: String) -> ResultCode? { answer(type, as: Answer.self)?.code }
+    /// The code of the last answer to that type, or of the last `error` about it; `nil`: there was none.
+    func code(_ type: String) -> ResultCode? {
+        for text in texts.reversed() {
+            switch try? ServerMessage(frame: text) {
+            case .answer(type, _, let frame): return (try? JSONDecoder().decode(Answer.self, from: frame.body))?.code
+            case .notification(.frameError(let error)) where error.type == type: return error.code
+            default: continue
+            }
+        }
+        return nil
+    }
 
     /// The code that put the user out.
     var disconnectCode: ResultCode? {

@@ -60,6 +60,8 @@ package final class VirtualNetwork {
     package var tap: ((MediaTime, SocketID, TransportAddress, UnsafeRawBufferPointer) -> Void)?
     /// What the "kernel" answers to each message; for tests of full sockets.
     package var sendOutcome: ((OutboundMessage) -> SendOutcome)?
+    /// Of each datagram, whether the queue of its connection takes it, if set: messages may be taken in part.
+    package var takes: ((UnsafeRawBufferPointer) -> Bool)?
     package var random: SeededRandom
     private var heap: [Delivery] = []
     private var order: UInt64 = 0
@@ -141,6 +143,13 @@ package final class VirtualNetwork {
         switchboard.prepareFlush()
         for index in 0..<switchboard.outbox.messageCount {
             let message = switchboard.outbox.messages[index]
+            if let takes {
+                let segments = message.firstSegment..<message.firstSegment + message.segmentCount
+                let taken = segments.map { takes(switchboard.outbox.segments[$0]) }
+                deliver(message, where: { taken[$0 - message.firstSegment] })
+                switchboard.complete(message: index, isTaken: { taken[$0 - message.firstSegment] })
+                continue
+            }
             let outcome = sendOutcome?(message) ?? .sent
             if outcome == .sent { deliver(message) }
             switchboard.complete(message: index, outcome)
@@ -163,8 +172,8 @@ package final class VirtualNetwork {
         preconditionFailure("the switchboard answers a snapshot at the next advance")
     }
 
-    private func deliver(_ message: OutboundMessage) {
-        for segment in message.firstSegment..<message.firstSegment + message.segmentCount {
+    private func deliver(_ message: OutboundMessage, where isTaken: (Int) -> Bool = { _ in true }) {
+        for segment in message.firstSegment..<message.firstSegment + message.segmentCount where isTaken(segment) {
             let bytes = switchboard.outbox.segments[segment]
             tap?(now, message.socket, message.destination, bytes)
             guard peers[message.destination] != nil, !random.chance(downlink.loss) else { continue }

@@ -12,6 +12,7 @@ package final class VirtualPeer: VirtualReceiver {
         package var marker: Bool
         package var payload: [UInt8]
         package var extensions: [UInt8: [UInt8]]
+        package var extensionProfile: UInt16
         package var time: MediaTime
     }
 
@@ -107,7 +108,10 @@ package final class VirtualPeer: VirtualReceiver {
             var writer = RTPHeaderWriter(
                 into: buffer, marker: marker, payloadType: payloadType,
                 sequenceNumber: UInt16(truncatingIfNeeded: index),
-                timestamp: timestamp, ssrc: ssrc, twoByte: extensions.contains { $0.id > 14 })
+                timestamp: timestamp, ssrc: ssrc,
+                twoByte: extensions.contains {
+                    RTPHeaderWriter.needsTwoByteForm(id: $0.id, length: $0.bytes.count)
+                })
             for element in extensions { _ = element.bytes.withUnsafeBytes { writer.append(id: element.id, bytes: $0) } }
             let header = writer.finish() ?? 12
             for (offset, byte) in payload.enumerated() { buffer[header + offset] = byte }
@@ -198,7 +202,8 @@ package final class VirtualPeer: VirtualReceiver {
                 Received(
                     ssrc: header.ssrc, sequence: header.sequenceNumber, timestamp: header.timestamp,
                     payloadType: header.payloadType, marker: header.marker,
-                    payload: Array(buffer[header.headerLength..<length]), extensions: extensions, time: network.now))
+                    payload: Array(buffer[header.headerLength..<length]), extensions: extensions,
+                    extensionProfile: header.extensionProfile, time: network.now))
         }
     }
 

@@ -16,6 +16,7 @@ package final class RecordingMediaPlane: MediaPlane {
         var nextTicket: UInt64 = 0
         var nextWorker = 0
         var snapshots: [Int: MediaSnapshot] = [:]
+        var snapshotsMade = 0
     }
 
     package let workerCount: Int
@@ -40,6 +41,9 @@ package final class RecordingMediaPlane: MediaPlane {
     package var openPorts: [UInt16] { state.withLock { $0.openPorts.values.sorted() } }
     /// Callers that wait for a removal.
     package var waitingRemovals: Int { state.withLock { $0.waiting.values.reduce(0) { $0 + $1.count } } }
+
+    /// How often a worker was asked for its figures.
+    package var snapshotsMade: Int { state.withLock { $0.snapshotsMade } }
 
     // MARK: What tests do
 
@@ -133,7 +137,12 @@ package final class RecordingMediaPlane: MediaPlane {
         }
     }
 
-    package func snapshot(worker: Int) async -> MediaSnapshot? { state.withLock { $0.snapshots[worker] } }
+    package func snapshot(worker: Int) async -> MediaSnapshot? {
+        state.withLock {
+            $0.snapshotsMade += 1
+            return $0.snapshots[worker]
+        }
+    }
 }
 
 extension RecordingMediaPlane.State {

@@ -64,7 +64,10 @@ class App {
 
     #writeEnding() {
         const { reason, error } = this.#ending ?? {};
-        find('ending-reason').textContent = reason === 'error' ? explain(error) : reason ? text(`end.${reason}`) : '';
+        // The room is closed with its node; only the sentence tells.
+        const isStopping = reason === 'roomClosed' && /server is stopping/.test(error?.message);
+        const key = isStopping ? 'end.nodeStopping' : `end.${reason}`;
+        find('ending-reason').textContent = reason === 'error' ? explain(error) : reason ? text(key) : '';
         document.title = text('title');
     }
 }

@@ -1,5 +1,6 @@
 import { LocalTrack } from '/parlor-client.js';
 import { remember, remembered, wishes } from './settings.js';
+import { SoundLevel } from './sound-level.js';
 import { SyntheticSource } from './synthetic.js';
 import { text } from './texts.js';
 
@@ -12,10 +13,12 @@ export class OwnMedia {
     /** MediaStreamTracks, where there are some. */
     audio = undefined;
     video = undefined;
+    /** Why one of both is missing, if the other is there: for `explain`. */
+    problem = undefined;
     #synthetic;
     #isOpening = 0;
 
-    /** `devices`, `synthetic` or `none`. Throws what getUserMedia throws, after trying sound and picture alone. */
+    /** `devices`, `synthetic` or `none`. Throws what getUserMedia throws when it gives neither sound nor picture. */
     async open(kind, name) {
         this.close();
         const turn = this.#isOpening += 1;
@@ -24,9 +27,10 @@ export class OwnMedia {
             this.audio = this.#synthetic.audio;
             this.video = this.#synthetic.video;
         } else if (kind === 'devices') {
-            const tracks = await capture();
+            const { tracks, problem } = await capture();
             // Another choice was made while the browser asked.
             if (turn !== this.#isOpening) return tracks.forEach((track) => track.stop());
+            this.problem = problem;
             this.audio = tracks.find((track) => track.kind === 'audio');
             this.video = tracks.find((track) => track.kind === 'video');
         }
@@ -39,7 +43,7 @@ export class OwnMedia {
         this.#synthetic = undefined;
         this.audio?.stop();
         this.video?.stop();
-        this.audio = this.video = undefined;
+        this.audio = this.video = this.problem = undefined;
     }
 
     get synthetic() { return this.#synthetic; }
@@ -54,16 +58,26 @@ export class OwnMedia {
         ];
     }
 
-    /** Another camera or microphone: the new MediaStreamTrack. */
-    async change(kind, id) {
-        remember(kind, id);
+    /** Remembers which camera or microphone is wanted. */
+    choose(kind, id) { remember(kind, id); }
+
+    /** Opens the camera or microphone alone: its MediaStreamTrack, which `keep` takes. */
+    async reopen(kind) {
+        if (this.#synthetic) return kind === 'camera' ? this.#synthetic.video : this.#synthetic.audio;
         const constraints = kind === 'camera' ? { video: videoConstraints() } : { audio: audioConstraints() };
         const [media] = (await openDevices(constraints)).getTracks();
-        const place = kind === 'camera' ? 'video' : 'audio';
-        this[place]?.stop();
-        this[place] = media;
         return media;
     }
+
+    /** In place of the one before, which is stopped. */
+    keep(media) {
+        const present = this[media.kind];
+        this[media.kind] = media;
+        if (present !== media) present?.stop();
+    }
+
+    /** Somebody else stops it. */
+    forget(media) { if (this[media.kind] === media) this[media.kind] = undefined; }
 }
 
 function chosen(kind) { return remembered(kind) ? { deviceId: { exact: remembered(kind) } } : {}; }
@@ -84,16 +98,35 @@ function videoConstraints() {
 
 function audioConstraints() { return { ...chosen('microphone'), echoCancellation: true, noiseSuppression: true, autoGainControl: true }; }
 
-/** Both; where one is missing or refused, the other alone. */
+const KINDS = { audio: 'microphone', video: 'camera' };
+
+/** { tracks, problem }: both; where one is missing or refused, the other alone, and why. */
 async function capture() {
-    if (!navigator.mediaDevices) throw Object.assign(new Error(), { key: 'device.insecure' });
+    if (!navigator.mediaDevices) throw { key: 'device.insecure' };
     const wanted = { audio: audioConstraints(), video: videoConstraints() };
-    try { return (await openDevices(wanted)).getTracks(); } catch (first) {
-        for (const kind of ['audio', 'video']) {
-            try { return (await openDevices({ [kind]: wanted[kind] })).getTracks(); } catch { /* The other, then. */ }
+    try { return { tracks: (await openDevices(wanted)).getTracks() }; } catch (first) {
+        const tracks = [];
+        const failed = {};
+        for (const kind of await worthTrying(first)) {
+            try { tracks.push(...(await openDevices({ [kind]: wanted[kind] })).getTracks()); } catch (error) { failed[kind] = error; }
         }
-        throw first;
+        if (tracks.length === 0) throw first;
+        const missing = Object.keys(KINDS).find((kind) => !tracks.some((track) => track.kind === kind));
+        return { tracks, problem: missing && { key: `device.without.${KINDS[missing]}`, cause: failed[missing] ?? first } };
     }
+}
+
+/** Of sound and picture, what can be asked for alone. Who has just said no is not asked twice more. */
+async function worthTrying({ name }) {
+    if (name !== 'NotAllowedError' && name !== 'SecurityError') return Object.keys(KINDS);
+    const states = await Promise.all(Object.values(KINDS).map(permission));
+    // One of them is denied for this page, or on this machine; the other may be given.
+    return Object.keys(KINDS).filter((_, index) => states[index] !== 'denied' && states.includes('denied'));
+}
+
+/** `granted`, `denied` or `prompt`; undefined where the browser does not say. */
+async function permission(name) {
+    try { return (await navigator.permissions.query({ name })).state; } catch { return undefined; }
 }
 
 /** Fills a list with the devices of a kind; hides nothing that the browser does not hide. */
@@ -110,7 +143,7 @@ export async function listDevices(select, kind, memory) {
 
 /** Shows how loud a track is in the element's inner bar. */
 export class Meter {
-    #context;
+    #level = new SoundLevel();
     #timer;
 
     constructor(element) { this.bar = element.firstElementChild; }
@@ -118,23 +151,17 @@ export class Meter {
     show(media) {
         this.stop();
         if (!media) return;
-        this.#context = new AudioContext();
-        const analyser = new AnalyserNode(this.#context, { fftSize: 512 });
-        this.#context.createMediaStreamSource(new MediaStream([media])).connect(analyser);
-        const samples = new Float32Array(analyser.fftSize);
+        this.#level.listen(media);
         this.#timer = setInterval(() => {
-            analyser.getFloatTimeDomainData(samples);
-            const power = samples.reduce((sum, value) => sum + value * value, 0) / samples.length;
             // From -60 dB to 0.
-            const level = Math.max(0, 1 + Math.log10(power + 1e-9) / 6);
+            const level = Math.max(0, 1 + Math.log10((this.#level.level ?? 0) + 1e-5) / 3);
             this.bar.style.transform = `scaleX(${Math.min(level, 1).toFixed(3)})`;
         }, 80);
     }
 
     stop() {
         clearInterval(this.#timer);
-        this.#context?.close();
-        this.#context = undefined;
+        this.#level.close();
         this.bar.style.transform = 'scaleX(0)';
     }
 }

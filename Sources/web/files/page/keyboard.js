@@ -26,7 +26,8 @@ export class Keyboard {
     }
 
     #pressed(event) {
-        if (event.ctrlKey || event.metaKey || event.altKey || find('dialog').open) return;
+        // A key that is held does nothing again.
+        if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || find('dialog').open) return;
         if (event.key === 'Escape') {
             if (this.#room.closePanel()) event.preventDefault();
             return;

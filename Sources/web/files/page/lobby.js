@@ -13,6 +13,9 @@ export class Lobby {
     #meter = new Meter(find('preview-meter'));
     #openApp;
     #problem;
+    /** What stands in the preview: for `explain`. */
+    #noted;
+    #isTrouble = false;
 
     constructor(media) {
         this.#media = media;
@@ -26,7 +29,9 @@ export class Lobby {
         find('speaker').addEventListener('change', (event) => remember('speaker', event.target.value));
         find('token').addEventListener('input', () => this.#readToken());
         find('language').addEventListener('change', (event) => { remember('language', event.target.value); setLanguage(event.target.value); });
-        navigator.mediaDevices?.addEventListener?.('devicechange', () => this.#listDevices());
+        find('retry').addEventListener('click', () => this.#preview());
+        // What was missing may have been plugged in.
+        navigator.mediaDevices?.addEventListener?.('devicechange', () => (this.isShown && this.#isTrouble ? this.#preview() : this.#listDevices()));
         onLanguageChange(() => this.#translate());
     }
 
@@ -56,7 +61,8 @@ export class Lobby {
         this.#tell(problem);
         this.#setBusy(false);
         const first = [usesToken ? find('token') : find('room-name'), find('name')].find((field) => !field.value);
-        (first ?? find('join')).focus();
+        // Without scrolling: a phone would show the end of the form.
+        (first ?? find('join')).focus({ preventScroll: true });
         await this.#preview();
         // Whoever made a link with a token of theirs must not see a stranger's camera without a word of consent.
         const isConsent = this.source !== 'devices' || !usesToken;
@@ -74,23 +80,31 @@ export class Lobby {
     async #preview() {
         const kind = this.source;
         find('device-fields').hidden = kind !== 'devices';
-        this.#note(kind === 'none' ? 'lobby.preview.none' : kind === 'devices' ? 'lobby.preview.wait' : '');
+        const empty = { key: kind === 'none' ? 'lobby.preview.none' : 'lobby.preview.off' };
+        this.#note(kind === 'devices' ? { key: 'lobby.preview.wait' } : kind === 'none' ? empty : undefined);
         this.#meter.stop();
         find('preview').srcObject = null;
         find('preview').classList.toggle('mirrored', kind === 'devices');
-        this.#tell();
-        try { await this.#media.open(kind, find('name').value.trim() || 'Parlor'); } catch (error) { this.#tell(error); }
+        let trouble;
+        try { await this.#media.open(kind, find('name').value.trim() || 'Parlor'); } catch (error) { trouble = error; }
         if (kind !== this.source || !this.isShown) return;
-        const { audio, video } = this.#media;
+        const { audio, video, problem } = this.#media;
+        trouble ??= problem;
         if (video) find('preview').srcObject = new MediaStream([video]);
-        this.#note(video ? '' : kind === 'none' ? 'lobby.preview.none' : 'lobby.preview.off');
+        this.#note(trouble ?? (video ? undefined : empty), { isTrouble: trouble !== undefined, isOver: video !== undefined });
         this.#meter.show(audio);
         await this.#listDevices();
     }
 
-    #note(key) {
-        find('preview-note').dataset.text = key;
-        find('preview-note').textContent = key ? text(key) : '';
+    /** Says something in the preview, in its middle or over the picture. */
+    #note(words, { isTrouble = false, isOver = false } = {}) {
+        this.#noted = words;
+        this.#isTrouble = isTrouble;
+        const note = find('preview-note');
+        note.hidden = words === undefined;
+        note.classList.toggle('over', isOver);
+        note.firstElementChild.textContent = words ? explain(words) : '';
+        find('retry').hidden = !isTrouble;
     }
 
     async #listDevices() {
@@ -166,6 +180,7 @@ export class Lobby {
         find('language').value = currentLanguage();
         this.#readToken();
         this.#tell(this.#problem);
+        if (this.#noted) find('preview-note').firstElementChild.textContent = explain(this.#noted);
         this.#listDevices();
     }
 }

@@ -5,20 +5,25 @@ const percent = (value) => (value === undefined ? '–' : `${(value * 100).toFix
 const milliseconds = (value) => (value === undefined ? '–' : `${Math.round(value * 1000)} ms`);
 const size = ({ width, height, framesPerSecond }) => (width ? `${width} × ${height}, ${Math.round(framesPerSecond ?? 0)} fps` : '–');
 
-/** Lines of [key, value] for a tile's overlay. figures: { video, audio } of RTCClient.statistics. */
-export function describe({ video, audio }, tile) {
+/** Lines of [key, value] for a tile's overlay; a line without a key goes on with the one above. figures: { video, audio } of RTCClient.statistics. */
+export function describe(figures, tile) {
+    const lines = ofTracks(figures, tile);
+    if (tile.isOwn && !tile.isScreen) lines.push(...ofJoin(tile.room.client.joinTimeline));
+    return lines;
+}
+
+function ofTracks({ video, audio }, tile) {
     const lines = [];
     const all = [video, audio].filter(Boolean);
-    if (all.length === 0) return [['overlay.codec', '–']];
+    if (all.length === 0) return lines;
     lines.push(['overlay.codec', all.map((each) => each.codec ?? '–').join(' + ')]);
     if (video) lines.push(['overlay.size', size(video)]);
     lines.push(['overlay.bitrate', all.map((each) => bits(each.bitrate)).join(' + ')]);
     lines.push(['overlay.loss', all.map((each) => percent(each.packetLoss)).join(' + ')]);
     lines.push(['overlay.time', [milliseconds(all[0].roundTripTime), all[0].protocol?.toUpperCase()].filter(Boolean).join(', ')]);
     if (video && tile.isOwn) {
-        for (const layer of video.layers.filter((each) => video.layers.length > 1 && each.framesPerSecond > 0)) {
-            lines.push(['overlay.layers', `${layer.rid ?? ''} ${size(layer)}, ${bits(layer.bitrate)}`.trim()]);
-        }
+        const sent = video.layers.filter((each) => video.layers.length > 1 && each.framesPerSecond > 0);
+        sent.forEach((each, index) => lines.push([index === 0 ? 'overlay.layers' : '', `${size(each)}, ${bits(each.bitrate)}`]));
         const why = { cpu: 'overlay.why.cpu', bandwidth: 'overlay.why.bandwidth' }[video.limitation];
         if (why) lines.push(['overlay.layer', text(why)]);
     } else if (video) {
@@ -36,4 +41,16 @@ function layer({ track, quality }) {
         ? text('overlay.why.less', { wanted: name(track.wantedProfile) })
         : text(quality === 'auto' ? 'overlay.why.auto' : 'overlay.why.chosen');
     return `${name(comes)}: ${why}`;
+}
+
+/** How long this person's own way into the room took, and to the first picture. */
+function ofJoin(timeline) {
+    const steps = (names) => names.filter(([name]) => timeline[name] !== undefined)
+        .map(([name, key]) => `${text(key)} ${Math.round(timeline[name])}`).join(', ');
+    const joined = steps([['http', 'overlay.step.http'], ['webSocket', 'overlay.step.webSocket'], ['authenticated', 'overlay.step.room']]);
+    const media = steps([
+        ['ice', 'overlay.step.ice'], ['dtls', 'overlay.step.dtls'], ['firstPacket', 'overlay.step.packet'],
+        ['firstFrame', 'overlay.step.frame'],
+    ]);
+    return [['overlay.join', `${joined} ms`], ...(media ? [['', `${media} ms`]] : [])];
 }

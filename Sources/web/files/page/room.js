@@ -1,10 +1,11 @@
-import { LocalTrack } from '/parlor-client.js';
 import { Chat } from './chat.js';
 import { listDevices } from './devices.js';
 import { find, icon, make, setIcon } from './dom.js';
 import { ask, notify, showDialog } from './notices.js';
 import { People } from './people.js';
 import { Keyboard } from './keyboard.js';
+import { OwnTracks } from './own-tracks.js';
+import { ScreenShare } from './screen.js';
 import { remembered, roomLink } from './settings.js';
 import { Stage } from './stage.js';
 import { explain, label, onLanguageChange, text } from './texts.js';
@@ -14,6 +15,8 @@ const OWN = 'own';
 /** Between two looks at loudness, and at figures, in ms. */
 const HEARING = 150;
 const MEASURING = 1000;
+/** A media path that has not opened for so long is told of, in ms. It takes a tenth of a second where nothing is in its way. */
+const PATIENCE = 6000;
 
 let present;
 onLanguageChange(() => present?.translate());
@@ -25,17 +28,23 @@ export class Room {
     #sounds = new Map();
     #timers = [];
     #panel;
-    #screen;
     #isDetailed = false;
     #isMeasuring = false;
     #soundNotice;
     #ends = [];
+    /** Media paths that have been opening since, by direction. */
+    #opening = new Map();
 
     constructor(client, media, name) {
         this.client = client;
         this.media = media;
         this.name = name;
-        this.tracks = [];
+        this.ownTracks = new OwnTracks(client, media);
+        this.screen = new ScreenShare(client);
+        for (const own of [this.ownTracks, this.screen]) {
+            own.onChange = () => this.refresh();
+            own.onProblem = (error, { stays } = {}) => notify(explain(error), { isProblem: true, life: stays ? 0 : undefined });
+        }
         this.stage = new Stage();
         this.chat = new Chat((words) => this.#say(words));
         this.list = new People(this);
@@ -60,10 +69,12 @@ export class Room {
         this.stage.add(this.own);
         for (const user of this.client.remoteUserList) this.#addUser(user);
         this.chat.onChange = () => this.refresh();
-        this.#timers = [setInterval(() => this.#hear(), HEARING), setInterval(() => this.measure(), MEASURING)];
+        this.#timers = [
+            setInterval(() => this.#hear(), HEARING), setInterval(() => { this.measure(); this.#refreshBanner(); }, MEASURING),
+        ];
         this.keyboard.open();
         this.translate();
-        await this.#publish();
+        await this.ownTracks.publish();
     }
 
     close() {
@@ -73,7 +84,8 @@ export class Room {
         for (const end of this.#ends) end();
         for (const timer of this.#timers) clearInterval(timer);
         for (const sound of this.#sounds.values()) sound.remove();
-        this.#screen?.forEach((track) => track.stop());
+        this.screen.close();
+        this.ownTracks.close();
         this.#soundNotice?.remove();
         this.keyboard.close();
         this.stage.close();
@@ -87,7 +99,7 @@ export class Room {
     #listen() {
         const on = (name, listener) => this.#ends.push(this.client.on(name, listener));
         on('connectionStateChanged', (state, info) => this.#stateChanged(state, info));
-        on('mediaStateChanged', () => this.refresh());
+        on('mediaStateChanged', (direction, state) => this.#mediaChanged(direction, state));
         on('userJoined', (user) => { if (this.own) { this.#addUser(user); notify(text('people.joined', { name: nameOf(user) })); } });
         on('userLeft', (user) => { this.stage.remove(user.userID); notify(text('people.left', { name: nameOf(user) })); this.refresh(); });
         on('userReconnecting', () => this.refresh());
@@ -99,7 +111,10 @@ export class Room {
         on('tracksUnsubscribed', (tracks) => { for (const track of tracks) this.#removeTrack(track); this.refresh(); });
         on('mediaReplaced', (track) => this.#showTrack(track));
         on('muteStateChanged', () => this.refresh());
-        on('localMuteStateChanged', () => this.refresh());
+        on('localMuteStateChanged', (track) => {
+            if (track.isMutedByServer) notify(text('state.mutedByServer'), { isProblem: true });
+            this.refresh();
+        });
         on('profileChanged', () => this.measure());
         on('messageReceived', ({ identifier, userID, content, timestamp }) => {
             const user = this.client.remoteUser(userID);
@@ -107,19 +122,29 @@ export class Room {
         });
         on('messageRefused', (id, error) => this.chat.refuse(id, explain(error)));
         on('localTracksLost', (tracks, error) => {
-            this.tracks = this.tracks.filter((track) => !tracks.includes(track));
+            this.ownTracks.lost(tracks);
             notify(text('lost.tracks', { reason: explain(error) }), { isProblem: true, life: 0 });
             this.refresh();
         });
     }
 
     #stateChanged(state, info) {
-        if (state === 'reconnected') notify(text('state.reconnected'));
+        if (state === 'reconnected') {
+            notify(text('state.reconnected'));
+            this.screen.clear();
+        }
         if (state !== 'disconnected') return this.refresh();
         const wasIn = this.own !== undefined;
         this.close();
         if (wasIn) this.onEnd(info);
         return undefined;
+    }
+
+    /** A path that fails and is tried anew has still not opened. */
+    #mediaChanged(direction, state) {
+        if (state === 'connected') this.#opening.delete(direction);
+        else if (state === 'connecting' && !this.#opening.has(direction)) this.#opening.set(direction, performance.now());
+        this.refresh();
     }
 
     #addUser(user) {
@@ -197,53 +222,12 @@ export class Room {
 
     // What the person shows
 
-    get microphone() { return this.tracks.find((track) => track.tag === 'microphone'); }
-    get camera() { return this.tracks.find((track) => track.tag === 'camera'); }
+    get tracks() { return this.ownTracks.tracks; }
+    get microphone() { return this.ownTracks.microphone; }
+    get camera() { return this.ownTracks.camera; }
 
-    async #publish() {
-        this.tracks = this.media.localTracks();
-        this.media.synthetic?.resume().catch(() => {});
-        this.own.show(this.camera);
-        this.refresh();
-        for (const track of this.tracks) {
-            track.mediaStreamTrack.addEventListener('ended', () => notify(text('device.ended'), { isProblem: true }));
-        }
-        try { await this.client.publish(this.tracks); } catch (error) {
-            if (!this.#ended) notify(explain(error), { isProblem: true, life: 0 });
-        }
-        this.refresh();
-    }
-
-    toggle(kind) {
-        const track = this[kind];
-        if (!track) return;
-        track.updateMute(!track.isMutedByClient);
-        this.refresh();
-    }
-
-    async toggleScreen() {
-        if (this.#screen) return this.#stopScreen();
-        try {
-            this.#screen = await LocalTrack.screen({ video: { frameRate: { max: 15 } }, audio: true }, { video: { bitrate: 2500 } });
-            this.#screen[0].mediaStreamTrack.addEventListener('ended', () => this.#stopScreen());
-            await this.client.publish(this.#screen);
-        } catch (error) {
-            this.#screen?.forEach((track) => track.stop());
-            this.#screen = undefined;
-            // Who changed their mind in the browser's dialog needs no sentence.
-            if (error.name !== 'NotAllowedError') notify(explain(error), { isProblem: true });
-        }
-        return this.refresh();
-    }
-
-    async #stopScreen() {
-        const tracks = this.#screen;
-        this.#screen = undefined;
-        this.refresh();
-        if (!tracks) return;
-        for (const track of tracks) track.stop();
-        await this.client.unpublish(tracks.filter((track) => track.isPublished)).catch(() => {});
-    }
+    toggle(kind) { return this.ownTracks.toggle(kind); }
+    toggleScreen() { return this.screen.toggle(); }
 
     // Messages and people
 
@@ -299,8 +283,10 @@ export class Room {
         on('open-help', () => this.keyboard.help());
         on('open-settings', () => this.#openSettings());
         on('invite', async () => {
-            await navigator.clipboard?.writeText(roomLink(this.client.claims.roomName)).catch(() => {});
-            notify(`${text('people.invited')} ${roomLink(this.client.claims.roomName)}`);
+            const link = roomLink(this.client.claims.roomName);
+            // Only pages from https or localhost have a clipboard, and the browser may refuse it.
+            const isCopied = await navigator.clipboard?.writeText(link).then(() => true, () => false);
+            notify(`${text(isCopied ? 'people.invited' : 'people.invite.by')} ${link}`, isCopied ? {} : { life: 0 });
         });
         const draw = (id, name, words) => find(id).replaceChildren(icon(name), ...(words ? [make('span', { 'data-text': words })] : []));
         draw('toggle-microphone', 'microphone', 'short.microphone');
@@ -348,22 +334,22 @@ export class Room {
 
     async #openSettings() {
         const fields = find('device-fields');
+        const isDevices = this.media.kind === 'devices';
         fields.hidden = false;
-        const dialog = showDialog(text('settings.title'), fields);
+        for (const id of ['camera', 'microphone']) find(id).disabled = !isDevices;
+        const dialog = showDialog(text('settings.title'), ...(isDevices ? [] : [make('p', { class: 'quiet' }, text('settings.none'))]), fields);
         await listDevices(find('camera'), 'videoinput', 'camera');
         await listDevices(find('microphone'), 'audioinput', 'microphone');
         await listDevices(find('speaker'), 'audiooutput', 'speaker');
-        const change = async (event) => {
+        const change = (event) => {
             const { id, value } = event.target;
-            if (id === 'speaker') return this.#sounds.forEach((sound) => sound.setSinkId?.(value).catch(() => {}));
-            const track = id === 'camera' ? this.camera : this.microphone;
-            if (!track || this.media.kind !== 'devices') return undefined;
-            try { await track.replace(await this.media.change(id, value)); } catch (error) { notify(explain(error), { isProblem: true }); }
-            return this.own.show(this.camera);
+            if (id !== 'speaker') return this.ownTracks.change(id, value);
+            return this.#sounds.forEach((sound) => sound.setSinkId?.(value).catch(() => {}));
         };
         fields.addEventListener('change', change);
         dialog.addEventListener('close', () => {
             fields.removeEventListener('change', change);
+            for (const id of ['camera', 'microphone']) find(id).disabled = false;
             find('device-slot').append(fields);
         }, { once: true });
     }
@@ -388,30 +374,38 @@ export class Room {
         const switched = (id, track, name) => {
             const button = find(id);
             const isOn = Boolean(track && !track.isMuted);
+            const isOpening = this.ownTracks.isOpening(name);
             button.disabled = !track;
             button.classList.toggle('off', !isOn);
             button.setAttribute('aria-pressed', String(isOn));
-            setIcon(button.querySelector('svg'), isOn ? name : `${name}Off`);
-            label(button, `control.${name}.${isOn ? 'off' : 'on'}`);
+            button.setAttribute('aria-busy', String(isOpening));
+            setIcon(button.querySelector('svg'), isOn || isOpening ? name : `${name}Off`);
+            label(button, !track ? `control.${name}.none` : isOpening ? `control.${name}.opens` : `control.${name}.${isOn ? 'off' : 'on'}`);
         };
         switched('toggle-microphone', this.microphone, 'microphone');
         switched('toggle-camera', this.camera, 'camera');
-        find('toggle-screen').disabled = !navigator.mediaDevices?.getDisplayMedia;
-        find('toggle-screen').setAttribute('aria-pressed', String(Boolean(this.#screen)));
-        label(find('toggle-screen'), `control.screen.${this.#screen ? 'off' : 'on'}`);
+        find('toggle-screen').disabled = !ScreenShare.isPossible;
+        find('toggle-screen').setAttribute('aria-pressed', String(this.screen.isOn));
+        label(find('toggle-screen'), `control.screen.${this.screen.isOn ? 'off' : ScreenShare.isPossible ? 'on' : 'none'}`);
         find('toggle-details').setAttribute('aria-pressed', String(this.#isDetailed));
         find('toggle-chat').dataset.count = this.chat.unread || '';
         find('room-count').textContent = text('people.count', { count: this.client.remoteUserList.length + 1 });
         this.#refreshBanner();
+        if (this.own.track !== this.camera || this.own.media !== this.camera?.mediaStreamTrack) this.own.show(this.camera);
         for (const tile of this.stage.tiles.values()) tile.refresh();
         this.list.refresh();
     }
 
     #refreshBanner() {
         const { publishing, subscribing } = this.client.mediaStates;
+        for (const [direction, state] of Object.entries({ publishing, subscribing })) {
+            if (state === 'none' || state === 'closed') this.#opening.delete(direction);
+        }
         const isBroken = [publishing, subscribing].some((state) => state === 'disconnected' || state === 'failed');
-        const key = this.client.connectionState === 'reconnecting' ? 'state.reconnecting' : isBroken ? 'state.media' : '';
-        find('banner').hidden = key === '';
+        const isBlocked = [...this.#opening.values()].some((since) => performance.now() - since > PATIENCE);
+        const key = this.client.connectionState === 'reconnecting' ? 'state.reconnecting'
+            : isBlocked ? 'state.blocked' : isBroken ? 'state.media' : '';
+                find('banner').hidden = key === '';
         find('banner').dataset.state = key;
         find('banner').textContent = key ? text(key) : '';
         find('room').classList.toggle('cut', key === 'state.reconnecting');
@@ -422,7 +416,7 @@ export class Room {
         for (const tile of this.stage.tiles.values()) {
             if (tile.isScreen) continue;
             const audio = this.audioOf(tile);
-            tile.hear(tile.isOwn || audio?.isMuted ? undefined : audio?.audioLevel, now);
+            tile.hear(tile.isOwn ? this.ownTracks.loudness : audio?.isMuted ? undefined : audio?.audioLevel, now);
         }
     }
 

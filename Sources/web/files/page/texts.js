@@ -61,7 +61,11 @@ export function explain(error) {
         NotReadableError: 'device.busy', AbortError: 'device.busy', OverconstrainedError: 'device.unfit',
     };
     if (error?.name in devices) return text(devices[error.name]);
-    if (error?.key) return text(error.key, error.values);
+    if (error?.key) {
+        // In the middle of a sentence about one device.
+        const short = devices[error.cause?.name]?.replace('device.', 'device.short.');
+        return text(error.key, { ...error.values, ...(error.cause ? { reason: short ? text(short) : explain(error.cause) } : {}) });
+    }
     const code = error?.serverCode ?? error?.code;
     const key = `error.${code}`;
     const sentence = key in english ? text(key) : text('error.other');

@@ -47,19 +47,21 @@ export class Tile {
     show(track) {
         this.track = track;
         const media = track?.mediaStreamTrack;
-        const present = this.video.srcObject?.getVideoTracks()[0];
-        if (media !== present) this.video.srcObject = media ? new MediaStream([media]) : null;
+        if (media !== this.media) this.video.srcObject = media ? new MediaStream([media]) : null;
         if (media) this.video.play().catch(() => {});
         this.video.classList.toggle('mirrored', this.isOwn && !this.isScreen && this.room.mirrorsOwn);
         this.refresh();
     }
+
+    /** What the element plays. */
+    get media() { return this.video.srcObject?.getVideoTracks()[0]; }
 
     get hasPicture() { return this.track !== undefined && !this.track.isMuted && this.track.mediaStreamTrack !== undefined; }
 
     refresh() {
         const { name } = this;
         this.caption.textContent = this.isScreen ? text('tile.screen', { name }) : this.isOwn ? `${name} (${text('people.you')})` : name;
-        this.initials.textContent = [...name.trim()].slice(0, /^[\x00-\x7f]/.test(name) ? 2 : 1).join('').toUpperCase();
+        this.initials.textContent = initials(name);
         const isShown = this.hasPicture && (this.isOwn || this.video.readyState >= 2);
         this.element.classList.toggle('pictured', isShown);
         const waits = this.hasPicture && !isShown;
@@ -138,7 +140,7 @@ export class Tile {
         this.#figures = figures;
         if (!this.isDetailed) return;
         this.overlay.replaceChildren(...describe(figures, this).flatMap(([key, value]) =>
-            [make('dt', {}, text(key)), make('dd', {}, value)]));
+            [make('dt', {}, key && text(key)), make('dd', {}, value)]));
     }
 
     close() {
@@ -146,4 +148,11 @@ export class Tile {
         this.menu.close();
         this.element.remove();
     }
+}
+
+/** The first letters of the first and the last word; of other scripts than Latin the first sign. */
+export function initials(name) {
+    const words = name.trim().split(/[\s_-]+/).filter(Boolean);
+    const chosen = /^[\p{Script=Latin}\d]/u.test(words[0] ?? '') && words.length > 1 ? [words[0], words.at(-1)] : words.slice(0, 1);
+    return chosen.map((word) => [...word][0]).join('').toUpperCase();
 }

@@ -8,6 +8,7 @@ import { capabilitiesSDP } from './sdp.js';
 import { SignallingConnection } from './signalling.js';
 import { StatisticsReader } from './statistics.js';
 import { Subscriber } from './subscriber.js';
+import { JoinTimeline, JoinWatch } from './timeline.js';
 import { ReconnectPlan, hexadecimal, pause } from './timing.js';
 import { PROFILES } from './tracks.js';
 import { version } from './version.js';
@@ -36,6 +37,7 @@ export class RTCClient extends Emitter {
     #session;
     #role;
     #autoSubscribe = true;
+    #watch;
     #pageHidden = () => this.leave();
 
     constructor({
@@ -82,6 +84,9 @@ export class RTCClient extends Emitter {
 
     get clientRole() { return this.#role; }
 
+    /** How long each step of the last join took, in ms since its call. */
+    get joinTimeline() { return this.#watch?.timeline ?? Object.freeze(new JoinTimeline()); }
+
     /** Whether every track of the others is subscribed to as it comes; true at first. */
     get autoSubscribe() { return this.#autoSubscribe; }
     set autoSubscribe(isOn) {
@@ -102,9 +107,10 @@ export class RTCClient extends Emitter {
         const abort = new AbortController();
         const session = {
             token, userData, claims, abort, signal: abort.signal, openedIDs: new Set(), earlyMutes: new Map(),
-            isAutomatRunning: false, statistics: new StatisticsReader(),
+            isAutomatRunning: false, statistics: new StatisticsReader(), watch: new JoinWatch(),
         };
         this.#session = session;
+        this.#watch = session.watch;
         this.#change('connecting');
         globalThis.addEventListener?.('pagehide', this.#pageHidden);
         const end = performance.now() + this.#configuration.reconnectTimeout;
@@ -132,8 +138,11 @@ export class RTCClient extends Emitter {
         const access = await requestAccess(session.token, session.claims, {
             servers, requestTimeout, limit: end - performance.now(), signal: session.signal,
         });
+        session.watch.mark('http');
         const connection = await SignallingConnection.open(access.urls, { timeout: requestTimeout, signal: session.signal });
+        session.watch.mark('webSocket');
         const answer = await this.#authenticate(session, connection, access.accessToken, undefined);
+        session.watch.mark('authenticated');
         session.access = access;
         session.url = connection.url;
         session.reconnectToken = answer.reconntoken;
@@ -188,6 +197,7 @@ export class RTCClient extends Emitter {
         else session.connection?.close();
         clearInterval(session.qosTimer);
         session.abort.abort();
+        session.watch.close();
         session.publisher?.close();
         session.subscriber?.close();
         this.#change('disconnected', info);
@@ -216,6 +226,7 @@ export class RTCClient extends Emitter {
             onLost: (tracks, error) => this.emit('localTracksLost', tracks, error),
         }));
         session.subscriber = new Subscriber(also({
+            watch: session.watch,
             onState: (state) => this.emit('mediaStateChanged', 'subscribing', state),
             onSubscribed: (tracks) => {
                 for (const [user, list] of this.#byUser(session, tracks)) this.emit('tracksSubscribed', list, user);
@@ -267,11 +278,15 @@ export class RTCClient extends Emitter {
             return;
         case 'on-messages': return this.#receive(session, body.messages ?? []);
         case 'on-qos-messages': return this.#receiveQoS(session, body.messages ?? []);
-        case 'send-message-res':
+        // A one-way message was refused. What was wrong with others shows by what does not happen.
+        case 'error':
+            if (body.type !== 'send-message') return;
             return this.emit('messageRefused', body.msgid ?? '', new RTCError(body.code, body.error || 'the message was refused'));
         case 'on-pubpc-connected': case 'on-subpc-connected': {
             for (const media of [session.publisher, session.subscriber]) {
-                if (media.transport?.id === body.pcid) return media.transport.wasOpened();
+                if (media.transport?.id !== body.pcid) continue;
+                if (media === session.subscriber) session.watch.mark('connected');
+                return media.transport.wasOpened();
             }
             if (session.openedIDs.size >= EARLY_LIMIT) session.openedIDs.clear();
             session.openedIDs.add(body.pcid);

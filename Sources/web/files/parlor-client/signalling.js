@@ -114,8 +114,6 @@ export class SignallingConnection {
     }
 
     #answered(type, body) {
-        // Only of a refused message, which has no rpcid.
-        if (type === 'send-message') return this.onNotification('send-message-res', body);
         const waiting = this.#waiting.get(body.rpcid);
         if (waiting?.type !== type) return;
         this.#waiting.delete(body.rpcid);

@@ -10,7 +10,7 @@ const RETRIES = 5;
  * The subscribing connection: the client writes the server's offer from its numbers, and answers it itself. One request at
  * a time.
  *
- * session: what the owner lends: as for the Publisher, and `room`, `onSubscribed(tracks)`, `onUnsubscribed(tracks)`.
+ * session: what the owner lends: as for the Publisher, and `room`, `watch`, `onSubscribed(tracks)`, `onUnsubscribed(tracks)`.
  */
 export class Subscriber {
     transport = undefined;
@@ -99,8 +99,9 @@ export class Subscriber {
             throw failure;
         }
         if (!answer.pcid) throw new Failure('unreadable', 'the answer to subpc names no connection');
+        this.#session.watch.mark('subscribed');
         this.#drop();
-        const transport = new Transport();
+        const transport = new Transport((step) => this.#session.watch.mark(step));
         this.transport = transport;
         transport.id = answer.pcid;
         transport.onStateChange = (state) => { if (this.transport === transport) this.#session.onState(state); };
@@ -111,7 +112,10 @@ export class Subscriber {
         const taken = new Set((answer.tracks ?? []).filter((result) => result.status).map((result) => result.trackid));
         this.#release(before.filter((track) => !taken.has(track.trackID)));
         await this.#take(answer.tracks ?? [], wanted);
-        if (this.#session.openedIDs.has(transport.id)) transport.wasOpened();
+        if (this.#session.openedIDs.has(transport.id)) {
+            this.#session.watch.mark('connected');
+            transport.wasOpened();
+        }
         this.#watchOpening(transport);
     }
 
@@ -133,6 +137,7 @@ export class Subscriber {
             track.receiver = transceiver.receiver;
             track.mediaStreamTrack = transceiver.receiver.track;
             track.isSubscribed = track.isTried = true;
+            this.#session.watch.watch(track.mediaStreamTrack, () => this.#session.room.subscribed.some(({ kind }) => kind === 'video'));
             if (isNew) fresh.push(track);
             else this.#session.onReplaced(track);
         }

@@ -1,3 +1,4 @@
+import { BlackVideo } from './black.js';
 import { ErrorCode, RTCError } from './errors.js';
 
 /** The layers that a subscriber can ask for, the best first. */
@@ -13,6 +14,7 @@ export const PROFILES = Object.freeze(['high', 'medium', 'low']);
 export class LocalTrack {
     #media;
     #isMuted = false;
+    #black;
     /** @internal What the client keeps of it while it is published. */
     published = undefined;
 
@@ -84,10 +86,35 @@ export class LocalTrack {
             if (thrown.name !== 'InvalidStateError') throw thrown;
         }
         this.#media = media;
+        if (media === this.#black?.media) return;
+        this.#black?.stop();
+        this.#black = undefined;
+    }
+
+    /** Whether `release` has let go of the device, and `replace` has not given another one since. */
+    get isReleased() { return this.#black !== undefined; }
+
+    /**
+     * Mutes a video and stops its device, so that the camera's light goes out; black pictures are sent on, as of any muted
+     * video, and nothing is negotiated anew. Back again: `replace` with a new MediaStreamTrack, then `updateMute(false)`.
+     */
+    async release() {
+        if (this.kind !== 'video') throw new RTCError(ErrorCode.invalidParameter, 'only a video is released; sound is muted');
+        if (!this.#isMuted) this.updateMute(true);
+        if (this.isReleased) return;
+        const device = this.#media;
+        const black = this.#black = new BlackVideo(device.getSettings());
+        const done = this.replace(black.media);
+        // At once: the light is not to wait for the sender.
+        device.stop();
+        await done;
     }
 
     /** Stops the device. */
-    stop() { this.#media.stop(); }
+    stop() {
+        this.#media.stop();
+        this.#black?.stop();
+    }
 }
 
 /** Another user in the room. The object stays the same while the user is there, and shows what is so now. */

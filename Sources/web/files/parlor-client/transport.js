@@ -15,12 +15,19 @@ export class Transport {
     #state = 'connecting';
     #resolveOpened;
 
-    constructor() {
+    #mark;
+
+    /** mark: called with `ice` and `dtls` when they are done. */
+    constructor(mark = () => {}) {
+        this.#mark = mark;
         this.connection = new RTCPeerConnection({ bundlePolicy: 'max-bundle', rtcpMuxPolicy: 'require' });
         this.opened = new Promise((resolve) => { this.#resolveOpened = resolve; });
         this.connection.oniceconnectionstatechange = () => this.#iceChanged();
         this.connection.onconnectionstatechange = () => {
-            if (this.connection.connectionState === 'connected') this.wasOpened();
+            if (this.connection.connectionState === 'connected') {
+                this.#mark('dtls');
+                this.wasOpened();
+            }
             // DTLS failed, or was closed by the server.
             if (this.connection.connectionState === 'failed') this.#broken('failed', 'renew');
         };
@@ -48,6 +55,7 @@ export class Transport {
     #iceChanged() {
         switch (this.connection.iceConnectionState) {
         case 'connected': case 'completed':
+            this.#mark('ice');
             if (this.#state === 'disconnected') this.#set('connected');
             break;
         case 'disconnected': this.#broken('disconnected', 'restart'); break;

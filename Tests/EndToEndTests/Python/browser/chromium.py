@@ -3,39 +3,21 @@ import asyncio
 import base64
 import json
 import os
-import shutil
-import signal
-import subprocess
-import tempfile
-import time
 
-import aiohttp
-
-# Starting a browser, and loading a page, on a busy machine; in seconds.
-START = 60
-COMMAND = 60
+from browser import COMMAND, Browser, Failed, Waiting
 
 
-class Failed(Exception):
-    """What a step found wrong, in a sentence."""
-
-
-class Chromium:
+class Chromium(Browser):
     """One browser process. Each page is in a context of its own, as a person's own browser would be."""
 
-    def __init__(self, log_path, arguments=()):
-        self.log_path = log_path
-        self.arguments = list(arguments)
-        self.number = 0
-        self.waiting = {}
-        self.pages = {}
+    programs = ("chromium", "chromium-browser", "google-chrome")
 
-    async def start(self):
-        self.folder = tempfile.mkdtemp(prefix="parlor-chromium.")
-        program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-        if not program:
-            raise Failed("no chromium on this machine: tools/setup installs it")
-        words = [
+    def __init__(self, log_path, arguments=()):
+        super().__init__(log_path)
+        self.arguments = list(arguments)
+
+    def words(self, program):
+        return [
             program, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
             "--no-default-browser-check", "--disable-extensions", "--disable-sync", "--disable-component-update",
             "--disable-background-networking", "--mute-audio", "--use-fake-ui-for-media-stream",
@@ -44,92 +26,27 @@ class Chromium:
             "--disable-renderer-backgrounding", "--disable-backgrounding-occluded-windows", "--hide-scrollbars",
             "--auto-select-desktop-capture-source=Entire screen",
             # Nothing of a test may leave the machine.
-            "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
+            # `plain.test` is the node by a name that is not localhost's: no secure context.
+            "--host-resolver-rules=MAP plain.test 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
             "--disable-features=WebRtcHideLocalIpsWithMdns,LocalNetworkAccessChecks,BlockInsecurePrivateNetworkRequests",
             f"--user-data-dir={self.folder}", "--remote-debugging-port=0", *self.arguments, "about:blank",
         ]
-        self.log = open(self.log_path, "w")
-        self.process = subprocess.Popen(words, stdout=self.log, stderr=self.log, start_new_session=True)
-        file = os.path.join(self.folder, "DevToolsActivePort")
-        end = time.monotonic() + START
-        lines = []
-        while len(lines) < 2:
-            if self.process.poll() is not None or time.monotonic() > end:
-                raise Failed(f"chromium did not start, see {self.log_path}")
-            await asyncio.sleep(0.05)
-            if os.path.exists(file):
-                lines = open(file).read().splitlines()
-        self.http = aiohttp.ClientSession()
-        self.socket = await self.http.ws_connect(f"ws://127.0.0.1:{lines[0]}{lines[1]}", max_msg_size=0)
-        self.reader = asyncio.ensure_future(self.read())
-        return self
 
-    async def read(self):
-        async for message in self.socket:
-            if message.type != aiohttp.WSMsgType.TEXT:
-                continue
-            data = json.loads(message.data)
-            if "id" in data:
-                future = self.waiting.pop(data["id"], None)
-                if future and not future.done():
-                    future.set_result(data)
-            elif page := self.pages.get(data.get("sessionId")):
-                page.happened(data["method"], data["params"])
-
-    async def command(self, method, parameters=None, session=None, within=COMMAND):
-        self.number += 1
-        future = asyncio.get_running_loop().create_future()
-        self.waiting[self.number] = future
-        data = {"id": self.number, "method": method, "params": parameters or {}}
-        if session:
-            data["sessionId"] = session
-        await self.socket.send_str(json.dumps(data))
-        answer = await asyncio.wait_for(future, within)
-        if "error" in answer:
-            raise Failed(f"{method}: {answer['error']}")
-        return answer["result"]
-
-    async def stop(self):
+    def address(self):
         try:
-            await self.command("Browser.close", within=5)
-        except Exception:
-            pass
-        for _ in range(60):
-            if self.process.poll() is not None:
-                break
-            await asyncio.sleep(0.05)
-        # The group that this driver made: the browser and its helpers.
-        try:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        self.process.wait()
-        self.reader.cancel()
-        await self.http.close()
-        self.log.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+            with open(os.path.join(self.folder, "DevToolsActivePort")) as file:
+                lines = file.read().splitlines()
+        except FileNotFoundError:
+            return None
+        return f"ws://127.0.0.1:{lines[0]}{lines[1]}" if len(lines) == 2 else None
 
+    def happened(self, data):
+        if page := self.pages.get(data.get("sessionId")):
+            page.happened(data["method"], data["params"])
 
-class Waiting:
-    """What a page of any browser has: `js`, `name`, `console`; and waiting for what they say."""
-
-    async def until(self, condition, what, within=30, standing="undefined"):
-        """Waits until the expression is true, and gives its value."""
-        end = time.monotonic() + within
-        last = None
-        while time.monotonic() < end:
-            try:
-                last = await self.js(condition)
-                if last:
-                    return last
-            except Failed as failure:
-                last = str(failure)
-            await asyncio.sleep(0.05)
-        try:
-            how = await self.js(standing)
-        except Failed as failure:
-            how = str(failure)
-        raise Failed(f"{self.name}: not within {within} s: {what} (last: {last}; {how}; console: {self.console[-5:]})")
+    @staticmethod
+    def fault(answer):
+        return answer.get("error")
 
 
 class Page(Waiting):
@@ -169,7 +86,7 @@ class Page(Waiting):
         await self.until("document.readyState === 'complete'", "the page loads")
 
     async def command(self, method, parameters=None, within=COMMAND):
-        return await self.browser.command(method, parameters, self.session, within)
+        return await self.browser.command(method, parameters, within, sessionId=self.session)
 
     def happened(self, method, data):
         if method == "Runtime.consoleAPICalled":

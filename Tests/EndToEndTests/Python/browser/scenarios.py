@@ -3,9 +3,10 @@ import asyncio
 import json
 import os
 import re
+import time
 
 from firefox import Firefox, FirefoxPage
-from kit import Failed, Person, Relay, need, source_of
+from kit import Person, Relay, eventually, need, room_token, says, source_of
 
 GROUPS = {}
 
@@ -35,6 +36,7 @@ async def two_and_three(stage, step):
     await anna.until("document.querySelector('.tile[data-key=carol] .tile-name').textContent === '王伟'", "its name is shown")
     await anna.until("document.querySelector('#room-count').textContent === '3 people'", "three people are counted")
     await anna.until("document.querySelector('.tile[data-key=bob]').classList.contains('speaking')", "who sounds is highlighted")
+    await anna.until("document.querySelector('.tile.own').classList.contains('speaking')", "and so is one's own tile")
     step("names, number, and who speaks")
     await stage.shot(anna, "three")
 
@@ -58,6 +60,7 @@ async def two_and_three(stage, step):
 
     # Mute.
     await bob.click("#toggle-microphone")
+    await bob.until("!document.querySelector('.tile.own').classList.contains('speaking')", "who is muted is not highlighted")
     await anna.until("document.querySelector('.tile[data-key=bob] figcaption .icon').classList.contains('off')", "a muted microphone is shown")
     await asyncio.gather(anna.hears_nothing_of(bob), carol.hears(anna))
     step("a muted microphone is shown, and silent; the others are heard on")
@@ -106,6 +109,31 @@ async def screen(stage, step):
     await bob.until("!document.querySelector('.tile.screen')", "the screen's tile is gone")
     await bob.sees(anna)
     step("the camera goes on when the screen is not shared any more")
+    # Stopped by the browser's own bar before the server has answered: nothing is to be left of it.
+    await anna.js("""(() => {
+        const publish = parlor.client.publish.bind(parlor.client);
+        parlor.client.publish = (tracks) => {
+            const done = publish(tracks);
+            shared.video.stop();
+            shared.video.dispatchEvent(new Event('ended'));
+            globalThis.answered = done.then(() => true, () => true);
+            return done;
+        };
+    })()""")
+    await anna.click("#toggle-screen")
+    await anna.until("globalThis.answered", "the publication is answered")
+    await anna.until("parlor.client.publishedTracks.length === 2", "and taken back")
+    await bob.until("parlor.client.remoteUser('anna').videoTracks.length === 1 && !document.querySelector('.tile.screen')", "no tile is left")
+    need(await anna.js("document.querySelector('#toggle-screen').getAttribute('aria-pressed')") == "false", "it is off")
+    await anna.js("delete parlor.client.publish")
+    step("stopped before it was published: nothing is left of it")
+    # Stopped while the signalling is lost: taken back after the way back.
+    await anna.click("#toggle-screen")
+    await bob.until("!!document.querySelector('.tile.screen.pictured')", "the screen is shared again")
+    await anna.js("(parlor.client.loseConnection(), parlor.room.toggleScreen(), 1)")
+    await anna.until("parlor.client.connectionState === 'reconnected'", "it is back")
+    await bob.until("!document.querySelector('.tile.screen')", "and the screen is gone")
+    step("stopped while it was cut off: gone when it is back")
     for _ in range(3):
         await anna.click("#toggle-screen")
         await bob.until("!!document.querySelector('.tile.screen.pictured')", "the screen is shared again")
@@ -113,6 +141,60 @@ async def screen(stage, step):
         await bob.until("!document.querySelector('.tile.screen')", "and again not")
     await bob.sees(anna)
     step("three times again")
+
+
+async def tab_to(page, selector, most=40):
+    """Tab until that has the focus, which must be seen wherever it is on the way; gives how often."""
+    for presses in range(1, most):
+        await page.press("Tab")
+        seen = await page.js("""(() => { const e = document.activeElement; const s = getComputedStyle(e);
+            return e === document.body || s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) > 1 || s.boxShadow !== 'none'; })()""")
+        need(seen, f"the focus cannot be seen on {await page.js('document.activeElement.outerHTML.slice(0, 100)')}")
+        if await page.js(f"document.activeElement.matches({json.dumps(selector)})"):
+            return presses
+    need(False, f"{selector} cannot be reached by Tab")
+
+
+@scenario("calls")
+async def keyboard(stage, step):
+    """somebody who has no mouse"""
+    bob = await stage.person("keys", "Bob", "bob")
+    page = await stage.page("/?room=keys&source=synthetic&size=480x270&lang=en", "anna")
+    await page.until("document.activeElement.id === 'name'", "what is empty has the focus")
+    await page.type("Anna")
+    await page.press("Enter")
+    anna = Person(page, "Anna", "")
+    await anna.joined()
+    anna.user = await page.js("parlor.client.claims.userID")
+    await bob.sees(anna)
+    step("joins by Enter")
+    await tab_to(page, ".tile[data-key=bob]")
+    await page.press("Enter")
+    await page.until("document.querySelector('.tile[data-key=bob]').classList.contains('large')", "Enter enlarges a picture")
+    need(await page.js("document.activeElement.dataset.key") == "bob", "which keeps the focus")
+    await page.press("Enter")
+    await page.until("!document.querySelector('.tile.large')", "and again back")
+    await tab_to(page, ".tile[data-key=bob] .tile-menu", 3)
+    await page.press("Enter")
+    await page.until("document.activeElement.getAttribute('role') === 'menuitem'", "its menu opens, and has the focus")
+    await page.press("Escape")
+    need(await page.js("document.activeElement.matches('.tile-menu')"), "Escape closes it, and the focus is where it was")
+    step("pictures and their menus")
+    await tab_to(page, "#toggle-people")
+    await page.press("Enter")
+    await page.until("!document.querySelector('#panel').hidden", "a panel opens")
+    await page.press("Escape")
+    need(await page.js("document.activeElement.id") == "toggle-people", "Escape closes it, and the focus is where it was")
+    await page.press("?")
+    await page.until("document.querySelector('#dialog').open", "the list of keys opens")
+    await page.press("Escape")
+    await page.until("!document.querySelector('#dialog').open", "and closes")
+    need(await page.js("document.activeElement.id") == "toggle-people", "and the focus is where it was")
+    await page.press("m")
+    await bob.until(f"document.querySelector('.tile[data-key=\"{anna.user}\"] figcaption .icon').classList.contains('off')", "m mutes")
+    await page.press("L", modifiers=8)
+    await page.until("!document.querySelector('#lobby').hidden", "Shift L leaves")
+    step("panels, the list of keys, mute, leave; the focus is always seen, and comes back")
 
 
 @scenario("calls")
@@ -146,6 +228,8 @@ async def layers(stage, step):
     await bob.js("parlor.room.stage.tiles.get('anna').setQuality('high')")
     await bob.sees(anna, width=960, within=60)
     step("high: the large picture")
+    await bob.sees(anna, frames=20, width=960)
+    usual = await bob.usual_gap(anna, await bob.js("performance.now()"), 1.5)
     await bob.press("d")
     for key, quality, width in (("3", "low", 240), ("2", "medium", 480), ("1", "high", 960)):
         since = await bob.js("performance.now()")
@@ -155,7 +239,7 @@ async def layers(stage, step):
                         f"{quality} is announced")
         await bob.sees(anna, width=width)
         gap = await bob.longest_gap(anna, since)
-        need(gap < 1500, f"the picture stood still for {gap:.0f} ms while the layer changed to {quality}")
+        need(gap < 1500 + usual, f"the picture stood still for {gap:.0f} ms while the layer changed to {quality}")
         await bob.until(f"document.querySelector('.tile[data-key=anna] .overlay').textContent.includes('{width} × ')",
                         "the details show the size")
         step(f"{quality}: {width} pixels wide, announced, longest gap {gap:.0f} ms")
@@ -210,6 +294,46 @@ async def devices(stage, step):
     need(await bob.js("parlor.client.remoteUser('anna').videoTracks.length") == 1, "on the same track")
     await page.press("Escape")
     step("another camera during the call")
+    # Off: the device is let go, the others get black, and nothing is negotiated.
+    before = len(page.frames)
+    shown = "document.querySelector('.tile[data-key=anna]').classList.contains('pictured')"
+    await page.js("globalThis.device = parlor.room.camera.mediaStreamTrack")
+    await page.click("#toggle-camera")
+    need(await page.js("device.readyState") == "ended", "the camera's light is out")
+    await bob.until(f"!{shown}", "the other one sees that the camera is off")
+    await bob.until(brightness("anna") + " === 0", "what is sent is black")
+    await page.click("#open-settings")
+    await page.js("(() => { const list = document.querySelector('#camera'); list.value = [...list.options].at(-1).value;"
+                  " list.dispatchEvent(new Event('change', { bubbles: true })); })()")
+    await page.press("Escape")
+    need(await page.js("parlor.room.camera.isReleased"), "another choice does not light it")
+    for _ in range(3):
+        begin = await page.js("performance.now()")
+        await page.click("#toggle-camera")
+        await bob.until(shown, "the camera is on again")
+        took = await page.js("performance.now()") - begin
+        await bob.until(brightness("anna") + " > 0", "with a picture")
+        await page.click("#toggle-camera")
+        await bob.until(f"!{shown}", "and off")
+    await page.click("#toggle-camera")
+    await page.click("#toggle-camera")
+    await page.until("!parlor.room.ownTracks.isOpening('camera')", "it is not waited for any more")
+    need(await page.js("parlor.room.camera.isMuted"), "on and off at once leaves it off")
+    told = {frame[1:].split("=")[0] for frame in page.frames[before:] if frame[0] == ">"} - {"pong", "send-qos-message"}
+    need(told == {"mute-tracks"}, f"only the mute is told: {told}")
+    # Unplugged.
+    await page.click("#toggle-camera")
+    await bob.until(shown, "on once more")
+    await page.js("parlor.room.camera.mediaStreamTrack.dispatchEvent(new Event('ended'))")
+    await bob.until(f"!{shown}", "a camera that is unplugged is off")
+    await page.until("document.querySelector('#notices').textContent.includes('unplugged')", "and the person reads why")
+    step(f"off lets the camera go, and on gets it again, in {took:.0f} ms and without negotiation")
+
+
+def brightness(key):
+    """Of the picture in a tile: an expression, 0 for black."""
+    return (f"(() => {{ const c = new OffscreenCanvas(8, 8).getContext('2d'); c.drawImage(document.querySelector('.tile[data-key={key}] video'),"
+            " 0, 0, 8, 8); return Math.max(...[...c.getImageData(0, 0, 8, 8).data].filter((_, at) => at % 4 < 3)); })()")
 
 
 # ---- moderation
@@ -247,6 +371,9 @@ async def moderation(stage, step):
     await stage.cli("mute", "hosted", sound["trackId"])
     await bob.until("document.querySelector('#toggle-microphone').classList.contains('off')", "the muted one sees it")
     await carol.until("document.querySelector('.tile[data-key=bob] figcaption .icon').classList.contains('off')", "and the others")
+    await bob.until("document.querySelector('#notices').textContent.includes('The service has muted you')", "and reads who did it")
+    await bob.press("m")
+    need(await bob.js("!parlor.room.microphone.isMutedByClient"), "the button cannot take it back, nor mute on top of it")
     await stage.cli("mute", "hosted", sound["trackId"], "--off")
     await bob.until("!document.querySelector('#toggle-microphone').classList.contains('off')", "and its end")
     step("a mute by the server is shown on both sides")
@@ -270,8 +397,7 @@ async def refusals(stage, step):
     step("the same user elsewhere")
     bad = await stage.person("x", "Anna", "anna", publishes=False, waits=False, token="a:b:c")
     await bad.until("document.querySelector('#lobby-problem').textContent === 'A room token is needed to join.'", "the token is no token")
-    old = await stage.cli("token", "--room", "x", "--user", "anna", "--ttl", "1")
-    await asyncio.sleep(2.2)
+    old = room_token("x", "anna", time.time() - 60)
     late = await stage.person("x", "Anna", "anna", publishes=False, waits=False, token=old)
     await late.until("document.querySelector('#token-hint').textContent.includes('expired')", "the token is too old")
     forged = (await stage.cli("token", "--room", "x", "--user", "anna")).split(":")
@@ -288,6 +414,139 @@ async def refusals(stage, step):
     step("a name that no room can have")
 
 
+# ---- failures in words, in both languages
+
+# What getUserMedia throws, and what the page says to it.
+DEVICES = {
+    "NotAllowedError": "device.denied", "NotFoundError": "device.missing", "NotReadableError": "device.busy",
+    "OverconstrainedError": "device.unfit",
+}
+PROBLEM = "#lobby-problem"
+PREVIEW = "#preview-note"
+
+
+async def refuse_devices(page, audio=None, video=None):
+    """getUserMedia throws these from now on, where they are wanted; and the preview is made anew."""
+    await page.js(f"""(() => {{
+        const real = globalThis.realDevices ??= navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+        const faults = {json.dumps({"audio": audio, "video": video})};
+        navigator.mediaDevices.getUserMedia = async (wanted) => {{
+            for (const kind of ['audio', 'video']) if (wanted[kind] && faults[kind]) throw new DOMException('', faults[kind]);
+            return real(wanted);
+        }};
+        document.querySelector('#source').value = 'devices';
+        document.querySelector('#source').dispatchEvent(new Event('change'));
+    }})()""")
+
+
+@scenario("failures")
+async def no_devices(stage, step):
+    """camera and microphone that are refused, missing or in use"""
+    page = await stage.page("/?room=words&name=Anna&source=synthetic&lang=en", "devices")
+    for name, key in DEVICES.items():
+        await refuse_devices(page, name, name)
+        await says(page, PREVIEW, key)
+    step("both: refused, missing, in use, unfit")
+    await refuse_devices(page, video="NotReadableError")
+    await says(page, PREVIEW, "device.without.camera")
+    await says(page, PREVIEW, "device.short.busy")
+    await refuse_devices(page)
+    await page.until("document.querySelector('#preview-note').hidden", "with both there is nothing to say")
+    await refuse_devices(page, "NotFoundError", "NotFoundError")
+    await says(page, PREVIEW, "device.missing")
+    await stage.shot(page, "no-devices")
+    # Plugged in meanwhile.
+    await page.js("(navigator.mediaDevices.getUserMedia = realDevices, navigator.mediaDevices.dispatchEvent(new Event('devicechange')), 1)")
+    await page.until("document.querySelector('#preview').videoWidth > 0 && document.querySelector('#preview-note').hidden", "it is found")
+    await refuse_devices(page, audio="NotFoundError")
+    await says(page, PREVIEW, "device.without.microphone")
+    await stage.shot(page, "no-microphone")
+    step("one of them: what is there is used, and the page says why the other is not")
+    await page.click("#join")
+    await page.until("parlor.client?.publishedTracks.length === 1", "it joins with the camera alone")
+    need(await page.js("document.querySelector('#toggle-microphone').disabled"), "there is no microphone to switch")
+    # In the call: off lets the camera go, and on finds it taken by somebody else.
+    await page.click("#toggle-camera")
+    await page.until("parlor.room.camera.isReleased", "the camera is let go")
+    await page.js("navigator.mediaDevices.getUserMedia = async () => { throw new DOMException('', 'NotReadableError'); }")
+    await page.click("#toggle-camera")
+    await page.until("document.querySelector('#notices').textContent.includes('another program')", "it says that the camera is in use")
+    need(await page.js("parlor.room.camera.isMuted && document.querySelector('#toggle-camera').classList.contains('off')"), "it stays off")
+    step("a camera that cannot be had again in the call")
+
+
+@scenario("failures")
+async def insecure(stage, step):
+    """a page by http from elsewhere: no devices, and the call all the same"""
+    base = stage.url.replace("127.0.0.1", "plain.test")
+    page = await stage.page("/?room=insecure&name=Anna&user=anna&source=devices&lang=en", "insecure", base=base)
+    need(await page.js("isSecureContext") is False and await page.js("navigator.mediaDevices") is None, "it is no secure context")
+    await says(page, PREVIEW, "device.insecure")
+    await page.click("#join")
+    anna = Person(page, "Anna", "anna")
+    await anna.joined(publishes=False)
+    bob = await stage.person("insecure", "Bob", "bob")
+    await anna.sees(bob)
+    for button in ("microphone", "camera", "screen"):
+        need(await page.js(f"document.querySelector('#toggle-{button}').disabled"), f"the {button} cannot be switched")
+        await page.until(f"document.querySelector('#toggle-{button}').title.length > 12", "and says why")
+    await page.click("#invite")
+    await page.until("document.querySelector('#notices').textContent.includes('/?room=insecure')", "without a clipboard the link is shown")
+    need(await page.js("!document.querySelector('#notices').textContent.includes('copied')"), "and is not said to be copied")
+    step("says why, joins, sees, and shows the link")
+
+
+@scenario("failures", expects_faults=True)
+async def full(stage, step):
+    """a room that is full"""
+    status = await stage.api("POST", "/v3/apps/demo/createroom", {"roomName": "one-seat", "maxUsers": 1})
+    need(status == 200, f"the room is made: {status}")
+    await stage.person("one-seat", "Anna", "anna", publishes=False)
+    bob = await stage.person("one-seat", "Bob", "bob", publishes=False, waits=False)
+    await says(bob, PROBLEM, "error.10011")
+    step("the second one reads so")
+
+
+@scenario("failures", expects_faults=True)
+async def stopped(stage, step):
+    """a node that is stopped, and one that is not there"""
+    node, url = await stage.node()
+    anna = await stage.person("stops", "Anna", "anna", publishes=False, base=url)
+    node.terminate()
+    await anna.ending()
+    await says(anna, "#ending-reason", "end.nodeStopping")
+    step("in the room: it is out, and reads why")
+    await anna.click("#again")
+    await anna.until("!document.querySelector('#lobby').hidden", "the lobby is back")
+    await anna.click("#join")
+    await says(anna, PROBLEM, "error.21004")
+    step("in the lobby: nobody answers")
+
+
+# It waits for the client's 15 s, so others go on beside it.
+@scenario("failures", beside=True, expects_faults=True)
+async def blocked(stage, step):
+    """a firewall that holds UDP and TCP back"""
+    bob = await stage.person("blocked", "Bob", "bob")
+    page = await stage.page("/?room=blocked&name=Anna&user=anna&source=synthetic&lang=en", "blocked")
+    # The node's addresses, where nobody is.
+    await page.js("""(() => {
+        const set = RTCPeerConnection.prototype.setRemoteDescription;
+        RTCPeerConnection.prototype.setRemoteDescription = function ({ type, sdp }) {
+            return set.call(this, { type, sdp: sdp.replace(/(a=candidate:\\S+ 1 \\S+ \\d+) \\S+/g, '$1 127.0.0.77') });
+        };
+    })()""")
+    await page.click("#join")
+    await page.until("parlor.client?.connectionState === 'connected'", "the signalling is there")
+    await page.until("!document.querySelector('#banner').hidden", "a banner comes")
+    await says(page, "#banner", "state.blocked")
+    await stage.shot(page, "blocked")
+    await page.until("document.querySelector('#notices').textContent.includes('firewall')", "the publication is given up")
+    await page.until("document.querySelector('.tile[data-key=bob] .tile-note').textContent.length > 0", "the other's tile says that it waits")
+    await bob.until("!!document.querySelector('.tile[data-key=anna]')", "the other one has it in the room")
+    step("the page says so while it tries, and when it gives up")
+
+
 # ---- losses
 
 @scenario("losses", expects_faults=True)
@@ -296,9 +555,11 @@ async def losses(stage, step):
     proxy, base = await stage.proxy()
     anna = await stage.person("cut", "Anna", "anna", base=base)
     bob = await stage.person("cut", "Bob", "bob")
-    await asyncio.gather(anna.sees(bob), bob.sees(anna))
+    # Three seconds of them, against which gaps are held.
+    await asyncio.gather(anna.sees(bob, frames=30), bob.sees(anna, frames=30))
     since = await bob.js("performance.now()")
     here = await anna.js("performance.now()")
+    usual = max(await bob.usual_gap(anna, since), await anna.usual_gap(bob, here))
     proxy.refuses = True
     proxy.cut()
     await anna.until("document.querySelector('#banner').dataset.state === 'state.reconnecting' && !document.querySelector('#banner').hidden",
@@ -306,14 +567,14 @@ async def losses(stage, step):
     await bob.until("document.querySelector('.tile[data-key=anna]').classList.contains('reconnecting')", "the other one sees it")
     await stage.shot(anna, "reconnecting")
     await bob.js("parlor.client.sendMessage('while you were away')")
-    await asyncio.sleep(2)
+    await eventually(lambda: proxy.refused >= 2, "it tries to come back, in vain")
     proxy.refuses = False
     await anna.until("parlor.client.connectionState === 'reconnected'", "it is back", within=30)
     await anna.until("document.querySelector('#banner').hidden", "the banner is gone")
     await bob.until("!document.querySelector('.tile[data-key=anna]').classList.contains('reconnecting')", "the other one sees that, too")
     await anna.until("document.querySelector('#toggle-chat').dataset.count === '1'", "the message of meanwhile has come")
     gaps = [await bob.longest_gap(anna, since), await anna.longest_gap(bob, here)]
-    need(max(gaps) < 1000, f"media went on while signalling was cut: longest gaps {gaps}")
+    need(max(gaps) < 1000 + usual, f"media went on while signalling was cut: longest gaps {gaps}, usually {usual}")
     step(f"signalling cut and resumed; longest gaps of the picture {gaps[0]:.0f} and {gaps[1]:.0f} ms")
     await asyncio.gather(anna.sees(bob), bob.sees(anna), anna.hears(bob), bob.hears(anna))
     # What is done after a way back works as before.
@@ -328,7 +589,7 @@ async def losses(stage, step):
     await anna.js("parlor.client.restartMedia()")
     await asyncio.gather(anna.sees(bob, frames=20), bob.sees(anna, frames=20))
     gaps = [await bob.longest_gap(anna, since), await anna.longest_gap(bob, here)]
-    need(max(gaps) < 1000, f"media went on through an ICE restart: longest gaps {gaps}")
+    need(max(gaps) < 1000 + usual, f"media went on through an ICE restart: longest gaps {gaps}, usually {usual}")
     step(f"ICE restart of both connections; longest gaps {gaps[0]:.0f} and {gaps[1]:.0f} ms")
 
     await anna.command("Page.reload")
@@ -415,11 +676,7 @@ async def path(stage, step):
         await stage.shot(anna, "interrupted")
         need(await anna.js("parlor.client.connectionState") == "connected", "the signalling is not")
         restarts = lambda: [frame for frame in anna.frames[before:] if frame.startswith((">pubpc-restart=", ">subpc-restart="))]
-        for _ in range(200):
-            if len(restarts()) >= 2:
-                break
-            await asyncio.sleep(0.1)
-        need(len(restarts()) >= 2, f"both connections are restarted: {restarts()}")
+        await eventually(lambda: len(restarts()) >= 2, "both connections are restarted")
         relay.loses = False
         await asyncio.gather(anna.sees(bob), bob.sees(anna), anna.hears(bob))
         await anna.until("document.querySelector('#banner').hidden", "the banner is gone")
@@ -441,10 +698,8 @@ async def long_loss(stage, step):
         before = len(anna.frames)
         relay.loses = True
         # The browser gives it up at last, or the node does, after 30 s.
-        for _ in range(600):
-            if [frame for frame in anna.frames[before:] if frame.startswith(("<on-pubpc-disconnected=", ">pubpc="))]:
-                break
-            await asyncio.sleep(0.1)
+        given_up = ("<on-pubpc-disconnected=", ">pubpc=")
+        await eventually(lambda: any(frame.startswith(given_up) for frame in anna.frames[before:]), "one gives it up", within=60)
         relay.loses = False
         await asyncio.gather(anna.sees(bob, within=60), bob.sees(anna, within=60), bob.hears(anna, within=60))
         need([frame for frame in anna.frames[before:] if frame.startswith(">pubpc=")], "a new publishing connection")
@@ -456,6 +711,13 @@ async def long_loss(stage, step):
 
 
 # ---- Firefox
+
+async def choose(pairs, quality, width):
+    """Each of the first ones wants that layer of the second one, and gets it."""
+    for one, two in pairs:
+        await one.js(f"(parlor.room.stage.tiles.get('{two.user}').setQuality('{quality}'), 1)")
+    await asyncio.gather(*(one.sees(two, width=width, within=60) for one, two in pairs))
+
 
 @scenario("firefox")
 async def firefox(stage, step):
@@ -474,11 +736,8 @@ async def firefox(stage, step):
         await anna.until("watcher.then((w) => w.listen('fox')?.level > -60)", "Chromium hears Firefox")
         await fox.until("parlor.client.remoteUser('anna').audioTracks[0].audioLevel > 0.005", "Firefox hears Chromium")
         step("each hears the other")
-        for quality, width in (("low", 240), ("high", 960)):
-            for one, two in ((anna, fox), (fox, anna)):
-                await one.js(f"(parlor.room.stage.tiles.get('{two.user}').setQuality('{quality}'), 1)")
-            await asyncio.gather(anna.sees(fox, width=width), fox.sees(anna, width=width))
-        step("layers in both directions")
+        await choose(((anna, fox), (fox, anna)), "low", 240)
+        step("the small layer, in both directions")
         await fox.js("parlor.client.restartMedia().then(() => 1)")
         await asyncio.gather(anna.sees(fox, frames=15), fox.sees(anna, frames=15))
         step("ICE restart by Firefox")
@@ -489,7 +748,10 @@ async def firefox(stage, step):
         await fox.js("(parlor.room.toggle('camera'), 1)")
         await asyncio.gather(anna.sees(fox), fox.sees(anna))
         step("signalling cut and resumed, mute")
-        await fox.js("parlor.client.unpublish(parlor.client.publishedTracks).then(() => parlor.client.publish(parlor.room.tracks)).then(() => 1)")
+        # Late, for until a sender has found out what its network carries the large layer may not come.
+        await choose(((anna, fox), (fox, anna)), "high", 960)
+        step("the large layer, in both directions")
+        await fox.js("parlor.client.unpublish(parlor.room.tracks).then(() => parlor.client.publish(parlor.room.tracks)).then(() => 1)")
         await anna.sees(fox)
         step("unpublished, and published again")
         await stage.shot(page, "firefox")
@@ -518,7 +780,7 @@ async def types(stage, step):
         const samples = {
             RTCError: new module.RTCError(1, 'x'), TokenClaims: new module.TokenClaims('a', 'b', 'c', 1, false),
             LocalTrack: new module.LocalTrack(media), RTCClient: new module.RTCClient({ servers: ['http://localhost'] }),
-            RemoteTrack: new module.RemoteTrack({ trackid: 't', playerid: 'u', kind: 'audio' }), RemoteUser: new module.RemoteUser('u', ''),
+            JoinTimeline: new module.JoinTimeline(), RemoteTrack: new module.RemoteTrack({ trackid: 't', playerid: 'u', kind: 'audio' }), RemoteUser: new module.RemoteUser('u', ''),
         };
         const internal = {
             LocalTrack: ['published', 'localID'], RemoteTrack: ['mid', 'versionID', 'receiver'], RemoteUser: ['tracks'],
@@ -600,6 +862,12 @@ async def program(stage, step):
     tester = type("Other", (), {"user": "tester", "name": "Tester"})()
     await asyncio.gather(other.sees(tester), other.hears(tester))
     step("joins past a dead server, publishes; codes of refused calls")
+    steps = ["http", "webSocket", "authenticated", "subscribed", "ice", "dtls", "firstPacket", "firstFrame"]
+    await page.until("client.joinTimeline.firstFrame > 0 && client.joinTimeline.connected > 0", "the join's steps are all known",
+                     standing="JSON.stringify(client.joinTimeline)")
+    times = await page.js(f"{json.dumps(steps)}.map((step) => client.joinTimeline[step])")
+    need(times == sorted(times) and times[0] > 0, f"the steps of the join come in their order: {dict(zip(steps, times))}")
+    step("the steps of its join: " + ", ".join(f"{name} {time:.0f}" for name, time in zip(steps, times)) + " ms")
     await page.js("client.unpublish([track])")
     await other.has_picture(tester, False)
     await page.js("client.publish([track])")
@@ -633,7 +901,7 @@ async def manual(stage, step):
     folder = os.path.dirname(os.path.abspath(__file__))
     with open(os.path.join(folder, "..", "..", "..", "..", "docs", "web.md"), encoding="utf-8") as file:
         blocks = re.findall(r"```js example=(\w+)\n(.*?)```", file.read(), re.DOTALL)
-    need(len(blocks) == 8, f"docs/web.md has {len(blocks)} examples")
+    need(len(blocks) == 10, f"docs/web.md has {len(blocks)} examples")
     anna = await stage.person("manual", "Anna", "anna")
     token = await stage.cli("token", "--room", "manual", "--user", "alice")
     page = await stage.page("/whep.html", "manual")
@@ -647,6 +915,7 @@ async def manual(stage, step):
     printed = "\n".join(page.console)
     for words in ("log: connected", "log: anna is here", "this token may not remove others", "log: disconnected leave"):
         need(words in printed, f"the examples print {words!r}: {printed}")
+    need(re.search(r"log: in the room after \d+ ms, first picture after \d+ ms", printed), f"the steps of the join: {printed}")
     need("log: video down VP8" in printed, f"figures of what comes: {printed}")
     step("all of them run, in their order")
 
@@ -655,7 +924,9 @@ async def manual(stage, step):
 WAITS = {
     "receiving": """
         await new Promise((resolve) => { const look = () => elements.size >= 2 ? resolve() : setTimeout(look, 50); look(); });""",
-    "publishing": "\nawait client.statistics(); await new Promise((resolve) => setTimeout(resolve, 1000));\n",
+    "publishing": """\nawait client.statistics();
+        const moves = async () => [...(await client.statistics()).values()].some((each) => each.direction === 'down' && each.framesDecoded > 5);
+        while (!(await moves() && client.joinTimeline.firstFrame)) await new Promise((resolve) => setTimeout(resolve, 50));\n""",
 }
 
 
@@ -750,6 +1021,9 @@ async def looks(stage, step):
             await fits(page, f"{name} help")
             await stage.shot(page, f"{name}-help")
             await page.press("Escape")
+            await page.click("#toggle-details")
+            await page.until("/\\d ms/.test(document.querySelector('.tile.own .overlay').textContent)", "the steps of the join are shown")
+            await stage.shot(page, f"{name}-details")
             await page.click("#leave")
             await page.until("!document.querySelector('#lobby').hidden", "back in the lobby")
             step(name)
