@@ -42,15 +42,15 @@ package enum BitrateAllocation {
         _ left: inout Int, _ targets: inout [[Int]], _ demands: [BitrateDemand], layer: Int, among: (Int) -> Bool
     ) {
         // Who wants least is served first: what it leaves over is the others'.
-        var open = demands.indices.filter { place in
+        var unserved = demands.indices.filter { place in
             among(place) && demands[place].layers.count > layer
                 && (layer == 0 || targets[place][layer - 1] >= demands[place].layers[layer - 1])
         }
-        open.sort { demands[$0].layers[layer] < demands[$1].layers[layer] }
-        while let place = open.first, left > 0 {
+        unserved.sort { demands[$0].layers[layer] < demands[$1].layers[layer] }
+        while let place = unserved.first, left > 0 {
             let wanted = demands[place].layers[layer] - targets[place][layer]
-            let part = min(max(wanted, 0), left / open.count)
-            open.removeFirst()
+            let part = min(max(wanted, 0), left / unserved.count)
+            unserved.removeFirst()
             guard layer == 0 || part >= wanted / layerShare else { continue }
             targets[place][layer] += part
             left -= part
