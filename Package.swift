@@ -168,8 +168,8 @@ let package = Package(
         .testTarget(
             name: "RTCClientTests",
             dependencies: [
-                "RTCClient", "RoomProtocol", "ParlorNode", "RoomService", "RoomControl", "WebTransport", "MediaWire",
-                "MediaCodecs",
+                "RTCClient", "RoomProtocol", "ParlorNode", "RoomService", "RoomControl", "WebTransport", "ClientEngine",
+                "MediaWire", "MediaCodecs",
             ],
             swiftSettings: language),
         .testTarget(

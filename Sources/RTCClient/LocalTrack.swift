@@ -16,7 +16,9 @@ public final class LocalTrack: Sendable {
     public let kind: TrackKind
     /// A word of the app's own that the others get with the track, for example "camera".
     public let tag: String
-    /// Wished bitrate in kbit/s; `nil` leaves it to the server.
+    /// The most that it takes, in kbit/s, all its layers together; the server is told of it. `nil`: 32 for sound, what the size asks for
+    /// of pictures that are encoded here, 2500 for encoded ones. What is encoded here keeps to what the network takes
+    /// between that and its least (6 for sound, 30 for pictures); `bitrateTargets` tells the same to apps that encode.
     public let bitrate: Int?
 
     /// Encodings that the app gives, from the smallest picture to the largest, for each subscriber to have the one it asks for; 1: one
@@ -38,15 +40,18 @@ public final class LocalTrack: Sendable {
     }
 
     private let state = Mutex(State())
+    /// Held while a frame is encoded: never take it on the media thread.
     private let sender = Mutex(TrackSender())
-    private let requests = KeyFrameRequests()
+    private let steering: Mutex<SendSteering>
+    private let requests = Broadcast<Void>()
+    private let targets = Broadcast<[Int]>()
 
     /// A track that is not published yet.
     ///
     /// - Parameters:
     ///   - kind: what it carries.
     ///   - tag: a word of the app's own for the others; empty: none.
-    ///   - bitrate: wished, in kbit/s; `nil` leaves it to the server.
+    ///   - bitrate: the most that it takes, in kbit/s; `nil`: what is usual.
     ///   - layers: 1 to 3 encodings of a picture (simulcast): more than one is for apps that encode by themselves, and give
     ///     each frame with its layer. Other numbers are taken for the nearest.
     public convenience init(kind: TrackKind, tag: String = "", bitrate: Int? = nil, layers: Int = 1) {
@@ -60,6 +65,7 @@ public final class LocalTrack: Sendable {
         self.bitrate = bitrate
         self.feed = feed
         layerCount = kind == .video ? min(max(layers, 1), 3) : 1
+        steering = Mutex(SendSteering(kind, layers: layerCount, kilobits: bitrate))
         // Shaped like the identifier of a browser's track.
         localID = [8, 4, 4, 4, 12].map { length in
             String((0..<length).map { _ in Character(String(UInt8.random(in: 0..<16), radix: 16)) })
@@ -94,7 +100,7 @@ public final class LocalTrack: Sendable {
         guard let core else { throw RTCError(.wrongState, "a track can be muted while it is published") }
         // Encoded frames stop, and begin again with a key frame; what is encoded here goes on as silence and black.
         sender.withLock { $0.pause() }
-        if !isMuted { requests.send() }
+        if !isMuted { requests.send(()) }
         core.sendMutes(of: [self])
     }
 
@@ -108,8 +114,12 @@ public final class LocalTrack: Sendable {
     ///   for no such layer, and for frames without bytes or above 1 MiB.
     public func send(_ frame: RTCEncodedFrame, layer: Int = 0) throws(RTCError) {
         if isMutedByClient { return }
-        let needsKeyFrame = try sender.withLock { sender throws(RTCError) in try sender.send(frame, layer: layer) }
-        if needsKeyFrame { requests.send() }
+        let wanted = steering.withLock { $0.takeKeyFrames() }
+        let needsKeyFrame = try sender.withLock { sender throws(RTCError) in
+            sender.wantKeyFrames(wanted)
+            return try sender.send(frame, layer: layer)
+        }
+        if needsKeyFrame { requests.send(()) }
     }
 
     /// Encodes a picture for the room and sends it, on the caller's thread. A muted track sends black pictures. Pictures of
@@ -119,9 +129,12 @@ public final class LocalTrack: Sendable {
     ///   encoded here; 10053 for what is no picture of 16 to 4096 pixels a side; 21005 when the encoder fails.
     public func send(_ frame: RTCVideoFrame) throws(RTCError) {
         let isMuted = isMutedByClient
-        let bitrate = bitrate
+        try TrackSender.check(frame, layers: layerCount)
+        let maximum = SendSteering.maximum(width: frame.width, height: frame.height, kilobits: bitrate)
+        let (wanted, target) = steering.withLock { ($0.takeKeyFrames(), $0.target(maximum: maximum)) }
         try sender.withLock { sender throws(RTCError) in
-            try sender.send(frame, isMuted: isMuted, kilobits: bitrate)
+            sender.wantKeyFrames(wanted)
+            try sender.send(frame, isMuted: isMuted, bitrate: target)
         }
     }
 
@@ -131,11 +144,17 @@ public final class LocalTrack: Sendable {
     ///   fails.
     public func send(_ frame: RTCAudioFrame) throws(RTCError) {
         let isMuted = isMutedByClient
-        let bitrate = bitrate
+        let maximum = SendSteering.maximumOfSound(kilobits: bitrate)
+        let target = steering.withLock { $0.target(maximum: maximum) }
         try sender.withLock { sender throws(RTCError) in
-            try sender.send(frame, isMuted: isMuted, kilobits: bitrate)
+            try sender.send(frame, isMuted: isMuted, bitrate: target)
         }
     }
+
+    /// A new stream, for one task, of what the network takes of this track now: for each layer, the smallest picture first, the bit/s
+    /// that it should not exceed; 0: the layer is not worth sending at the moment. For apps that encode by themselves; what
+    /// `send` encodes keeps to it by itself. Only the last one waits.
+    public var bitrateTargets: AsyncStream<[Int]> { targets.stream() }
 
     /// A new stream, for one task, of the moments at which the server needs a key frame of an encoded track; several that
     /// come at once are one. What `send` encodes by itself answers them by itself.
@@ -146,6 +165,7 @@ public final class LocalTrack: Sendable {
         let (target, frames, dropped) = sender.withLock { ($0.current, $0.frames, $0.framesDropped) }
         guard let target else { return nil }
         var result = LocalTrackStatistics()
+        (result.bitrateTargets, result.bitrateEstimate) = steering.withLock { ($0.targets ?? [], $0.estimate) }
         result.frames = frames
         result.framesDropped = dropped
         for ssrc in target.ssrcs {
@@ -166,14 +186,15 @@ public final class LocalTrack: Sendable {
 
     /// The streams that carry it from now on.
     func begin(_ target: TrackSender.Target) {
+        steering.withLock { $0.begin() }
         sender.withLock { $0.begin(target) }
-        requests.send()
+        requests.send(())
     }
 
-    /// The server wants a key frame of a layer.
+    /// The server wants a key frame of a layer. On the media thread.
     func keyFrameWanted(layer: Int) {
-        sender.withLock { $0.wantKeyFrame(layer) }
-        requests.send()
+        steering.withLock { $0.wantKeyFrame(layer) }
+        requests.send(())
     }
 
     /// Its streams on the present connection.
@@ -208,32 +229,12 @@ extension LocalTrack: Hashable {
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
-/// Tells several streams that a key frame is needed.
-final class KeyFrameRequests: Sendable {
-    private struct State {
-        var streams: [Int: AsyncStream<Void>.Continuation] = [:]
-        var next = 0
-    }
+/// On the media thread.
+extension LocalTrack: BitrateFollower {
+    var demand: BitrateDemand { steering.withLock { $0.demand } }
 
-    private let state = Mutex(State())
-
-    deinit { for stream in state.withLock({ $0.streams }).values { stream.finish() } }
-
-    func stream() -> AsyncStream<Void> {
-        let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        let number = state.withLock { state in
-            state.next += 1
-            state.streams[state.next] = continuation
-            return state.next
-        }
-        continuation.onTermination = { [weak self] _ in
-            guard let self else { return }
-            _ = self.state.withLock { $0.streams.removeValue(forKey: number) }
-        }
-        return stream
-    }
-
-    func send() {
-        for stream in state.withLock({ $0.streams }).values { stream.yield() }
+    func follow(_ targets: [Int], estimate: Int) {
+        let isNews = steering.withLock { $0.follow(targets, estimate: estimate) }
+        if isNews { self.targets.send(targets) }
     }
 }

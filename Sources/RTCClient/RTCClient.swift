@@ -193,25 +193,34 @@ public final class RTCClient: Sendable {
     /// For one task. It may be called before the track is subscribed to. More than 64 frames that nobody takes are left
     /// out.
     ///
+    /// - Parameter playout: whether they come as they are, or spaced as they were captured.
     /// - Throws: 10041 for a track that is not in the room.
-    public func encodedFrames(of track: RemoteTrack) throws(RTCError) -> AsyncStream<RTCEncodedFrame> {
-        try core.receiver(of: track).frames()
+    public func encodedFrames(
+        of track: RemoteTrack, playout: PlayoutDelay = .immediate
+    ) throws(RTCError) -> AsyncStream<RTCEncodedFrame> {
+        try core.receiver(of: track).frames(playout)
     }
 
-    /// The pictures of a video track, decoded on a task of the client's own; of several that wait the newest 8 are kept. VP8
-    /// and VP9 are decoded, of other codecs nothing comes. Otherwise as `encodedFrames`.
+    /// The pictures of a video track, decoded on a task of the client's own, spaced as they were captured; of several that wait
+    /// the newest 8 are kept. VP8 and VP9 are decoded, of other codecs nothing comes. Otherwise as `encodedFrames`.
     ///
+    /// - Parameter playout: how long pictures may be held to come evenly.
     /// - Throws: 10041 for a track that is not in the room.
-    public func videoFrames(of track: RemoteTrack) throws(RTCError) -> AsyncStream<RTCVideoFrame> {
-        FrameDecoding.pictures(of: try core.receiver(of: track))
+    public func videoFrames(
+        of track: RemoteTrack, playout: PlayoutDelay = .adaptive()
+    ) throws(RTCError) -> AsyncStream<RTCVideoFrame> {
+        FrameDecoding.pictures(of: try core.receiver(of: track), playout)
     }
 
-    /// The sound of an audio track, decoded on a task of the client's own, in one channel; what was lost is filled up to
-    /// 60 ms at a time. Otherwise as `encodedFrames`.
+    /// The sound of an audio track, decoded on a task of the client's own, in one channel, spaced as it was captured; what is
+    /// lost or late is made up, up to 120 ms in a row. Otherwise as `encodedFrames`.
     ///
+    /// - Parameter playout: how long sound may be held to come evenly.
     /// - Throws: 10041 for a track that is not in the room.
-    public func audioFrames(of track: RemoteTrack) throws(RTCError) -> AsyncStream<RTCAudioFrame> {
-        FrameDecoding.sound(of: try core.receiver(of: track))
+    public func audioFrames(
+        of track: RemoteTrack, playout: PlayoutDelay = .adaptive()
+    ) throws(RTCError) -> AsyncStream<RTCAudioFrame> {
+        FrameDecoding.sound(of: try core.receiver(of: track), playout)
     }
 
     /// Which layer of a track with several this client wants: from the next key frame on, or from its subscription. Without a
@@ -235,9 +244,12 @@ public final class RTCClient: Sendable {
 
     // MARK: Tests
 
-    /// Behaves as if the network were lost at this moment; the client then comes back as it would.
+    /// The TCP connections of its media break.
+    package func breakStreams() { core.breakStreams() }
+
     /// Asks the server for new ICE credentials for both connections, and checks with them.
     package func restartMedia() async { await core.restartMedia() }
 
+    /// Behaves as if the network were lost at this moment; the client then comes back as it would.
     package func loseConnection(_ loss: SignallingConnection.Loss = .noticed) { core.loseConnection(loss) }
 }

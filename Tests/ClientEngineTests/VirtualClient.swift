@@ -25,19 +25,28 @@ final class VirtualClient: VirtualReceiver {
     private(set) var delivered: [Delivered] = []
     private(set) var keyFrameRequests: [UInt64] = []
     private(set) var states: [ClientConnectionState] = []
-    /// Nothing leaves, nothing arrives.
+    /// Nothing leaves, nothing arrives; but for the stream.
     var isCut = false
+    /// As if a TCP connection stood: the node knows its datagrams by another address.
+    private(set) var streamEnd: StreamEnd?
+    private(set) var dials: [MediaTime] = []
+    private(set) var retirements: [MediaTime] = []
+    /// In bit/s.
+    private(set) var sendRates: [Double] = []
     private var random: SeededRandom
 
     /// Where the virtual network's node is, as its datagrams say.
     static let node = TransportAddress(
         ipv4: 0x7F00_0001, port: UInt16(truncatingIfNeeded: SocketID.sharedIPv4.rawValue))
     static let path = ICEPath(socket: 0, address: node)
+    static let streamPath = ICEPath(socket: 1, address: node)
+    static let candidate = ClientConnectionSpec.StreamCandidate(node, priority: 50)
     private static let certificate = VirtualBrowser.browserCertificate
 
     init?(
         number: UInt64, nodeRole: DTLSRole, network: VirtualNetwork, seed: UInt64, room: UInt64 = 1,
-        nodeFingerprint: DTLSFingerprint = VirtualBrowser.fingerprint(VirtualBrowser.nodeCertificate)
+        nodeFingerprint: DTLSFingerprint = VirtualBrowser.fingerprint(VirtualBrowser.nodeCertificate),
+        streams: [ClientConnectionSpec.StreamCandidate] = []
     ) {
         transport = TransportID(number)
         peer = PeerID(number)
@@ -46,10 +55,11 @@ final class VirtualClient: VirtualReceiver {
         random = SeededRandom(seed: seed &+ number)
         credentials = ICECredentials(using: &random)
         guard let context = DTLSContext(certificate: Self.certificate) else { return nil }
-        let spec = ClientConnectionSpec(
+        var spec = ClientConnectionSpec(
             context: context, role: nodeRole == .client ? .server : .client, fingerprints: [nodeFingerprint],
             localFragment: "me", remote: credentials, paths: [ClientConnectionSpec.Path(Self.path, priority: 100)],
             seed: seed &+ number)
+        spec.streams = streams
         guard
             let client = ClientTransport(
                 ClientTransport.Configuration(
@@ -73,6 +83,9 @@ final class VirtualClient: VirtualReceiver {
     var connectionTimes: ClientConnectionTimes? { client.connectionTimes }
     var roundTrip: MediaDuration? { client.roundTrip }
     var canSend: Bool { client.canSend }
+
+    /// Has the node's feedback judged; `sendRates` gets what comes of it.
+    func watchSendRate() { client.watchSendRate() }
 
     func addSending(_ settings: OutboundStreamSettings) -> Int? { client.addSending(settings) }
     func removeSending(_ stream: Int) { client.removeSending(stream, into: &outbox) }
@@ -103,6 +116,36 @@ final class VirtualClient: VirtualReceiver {
                 to: network.now, wallTime: network.now.nanoseconds + 1_700_000_000_000_000_000, into: &outbox)
             for stream in 0..<client.receivedStreamCount { takeOrdered(stream, network) }
         }
+        if client.streamDeadline <= network.now {
+            switch client.takeStreamStep(now: network.now) {
+            case .none: break
+            case .dial:
+                dials.append(network.now)
+                openStream(network)
+            case .retire:
+                retirements.append(network.now)
+                breakStream(network)
+            }
+        }
+        settle()
+        depart(network)
+    }
+
+    private func openStream(_ network: VirtualNetwork) {
+        guard streamEnd == nil else { return }
+        let port = UInt16(50_000 + dials.count)
+        let end = StreamEnd(self, TransportAddress(ipv4: 0x0A00_0000 + UInt32(transport.rawValue), port: port))
+        streamEnd = end
+        network.attach(end, at: end.address)
+        client.add(
+            stream: ClientConnectionSpec.Path(Self.streamPath, priority: Self.candidate.priority), now: network.now,
+            into: &outbox)
+    }
+
+    /// The stream closes.
+    func breakStream(_ network: VirtualNetwork) {
+        streamEnd = nil
+        client.remove(socket: Self.streamPath.socket, now: network.now, into: &outbox)
         settle()
         depart(network)
     }
@@ -110,6 +153,11 @@ final class VirtualClient: VirtualReceiver {
     func receive(_ datagram: [UInt8], from source: TransportAddress, network: VirtualNetwork) {
         guard !isCut else { return }
         _ = handIn(datagram, from: ICEPath(socket: 0, address: source), network)
+        depart(network)
+    }
+
+    func receiveOverStream(_ datagram: [UInt8], _ network: VirtualNetwork) {
+        _ = handIn(datagram, from: Self.streamPath, network)
         depart(network)
     }
 
@@ -124,10 +172,11 @@ final class VirtualClient: VirtualReceiver {
             deliver(packet, Array(bytes[payload]))
             takeOrdered(packet.stream, network)
         case .notInOrder: for stream in 0..<client.receivedStreamCount { takeOrdered(stream, network) }
-        case .control, .connection, .dropped: break
+        case .late, .control, .connection, .dropped: break
         }
         let wanted = client.takeKeyFrameRequests()
         if wanted != 0 { keyFrameRequests.append(wanted) }
+        if let rate = client.takeSendRate() { sendRates.append(rate) }
         settle()
         return arrival
     }
@@ -148,10 +197,30 @@ final class VirtualClient: VirtualReceiver {
 
     private func depart(_ network: VirtualNetwork) {
         outbox.seal()
-        for index in 0..<outbox.count where !isCut {
-            network.send(Array(outbox.datagram(index)), from: address, to: .sharedIPv4)
+        for index in 0..<outbox.count {
+            if outbox[index].path.socket == 0 {
+                if !isCut { network.send(Array(outbox.datagram(index)), from: address, to: .sharedIPv4) }
+            } else if let streamEnd {
+                network.send(Array(outbox.datagram(index)), from: streamEnd.address, to: .sharedIPv4)
+            }
         }
         outbox.clear()
+    }
+}
+
+/// The client's end of what stands for a TCP connection.
+final class StreamEnd: VirtualReceiver {
+    let address: TransportAddress
+    private weak var owner: VirtualClient?
+
+    init(_ owner: VirtualClient, _ address: TransportAddress) {
+        self.owner = owner
+        self.address = address
+    }
+
+    func receive(_ datagram: [UInt8], from source: TransportAddress, network: VirtualNetwork) {
+        guard let owner, owner.streamEnd === self else { return }
+        owner.receiveOverStream(datagram, network)
     }
 }
 
@@ -166,9 +235,11 @@ struct VirtualRoom {
         network = VirtualNetwork(seed: seed, configuration: VirtualBrowser.configuration())
     }
 
-    mutating func client(_ nodeRole: DTLSRole) -> VirtualClient? {
+    mutating func client(
+        _ nodeRole: DTLSRole, streams: [ClientConnectionSpec.StreamCandidate] = []
+    ) -> VirtualClient? {
         let client = VirtualClient(
-            number: UInt64(clients.count + 1), nodeRole: nodeRole, network: network, seed: seed)
+            number: UInt64(clients.count + 1), nodeRole: nodeRole, network: network, seed: seed, streams: streams)
         if let client { clients.append(client) }
         return client
     }
@@ -210,13 +281,16 @@ struct VirtualRoom {
     }
 
     /// The same to the switchboard.
-    func publish(_ publisher: VirtualClient, track: UInt64, encodings: [EncodingSpec]) {
+    func publish(
+        _ publisher: VirtualClient, track: UInt64, encodings: [EncodingSpec],
+        feedback: FeedbackSet = VirtualRoom.feedback
+    ) {
         network.apply(
             .addTrack(
                 TrackSpec(
                     id: TrackID(track), transport: publisher.transport, codec: .vp8, payloadType: 96,
                     rtxPayloadType: 97, encodings: encodings, mid: "2", extensions: Self.mappings,
-                    feedback: Self.feedback)))
+                    feedback: feedback)))
     }
 
     func subscribe(

@@ -34,6 +34,7 @@ final class VirtualPair {
     var subscriber: ClientTransport
     /// What the subscriber seals with.
     let subscriberKey: SRTPMasterKey
+    private let publisherKey: SRTPMasterKey
     var outbox = ClientOutbox(capacity: 4096)
     var link: Link
     var now = MediaTime.zero
@@ -73,6 +74,22 @@ final class VirtualPair {
         self.subscriber = subscriber
         self.link = link
         subscriberKey = down
+        publisherKey = up
+    }
+
+    /// The publisher begins anew: the same keys and SSRC, another number.
+    func renumber(first: UInt16) -> Bool {
+        let settings = OutboundStreamSettings(ssrc: 100, payloadType: 96, codec: .vp8, firstSequenceNumber: first)
+        let remote = TransportAddress(ipv4: 0x7F00_0001, port: 9)
+        guard
+            let again = ClientTransport(
+                ClientTransport.Configuration(
+                    remote: remote, sendKey: publisherKey, receiveKey: subscriberKey, sending: [settings],
+                    reporterSSRC: 7, cname: "pub"),
+                id: Self.publisherID, now: now)
+        else { return false }
+        publisher = again
+        return true
     }
 
     func send(_ payload: [UInt8], stream: Int = 0, timestamp: UInt32, marker: Bool = false) {

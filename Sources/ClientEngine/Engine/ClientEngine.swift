@@ -68,6 +68,9 @@ package final class ClientEngine<Session: ClientSession>: Sendable {
     /// Ends a client: what waits is sent, with goodbyes for what it sent, and the socket closed.
     package func remove(_ name: ClientName) { mailbox.post(.remove(name)) }
 
+    /// For tests: the TCP connections of a client break, as if the network had closed them.
+    package func breakStreams(_ name: ClientName) { mailbox.post(.inspect { $0.breakStreams(name) }) }
+
     /// Looks at every client on the engine's thread, and returns what `body` made of each. Empty when the engine has ended.
     package func inspect<Result: Sendable>(
         _ body: @escaping @Sendable (inout ClientView<Session>) -> Result?

@@ -4,34 +4,49 @@ import MediaWire
 
 /// ICE-TCP of clients: connections to passive candidates, for networks that let no UDP through.
 extension ClientLoop {
-    /// How long UDP may take to find a path before TCP is tried, too.
-    static var streamPatience: MediaDuration { .seconds(1) }
+    /// A connection that carries nothing this long after it was begun is given up for another one.
+    static var streamTrial: MediaDuration { .seconds(10) }
 
-    /// A path that is gone may come back over TCP.
-    func considerStreams(_ client: Client, _ state: ClientConnectionState) {
-        switch state {
-        case .disconnected, .failed(.noPath), .failed(.consentLost):
-            if !client.candidates.isEmpty { client.candidatesDue = scene.now }
-        case .checking, .securing, .connected, .failed(.handshake): break
+    /// Does what the plan says.
+    mutating func tendStreams(_ client: Client, _ slot: Int) {
+        switch client.transport.takeStreamStep(now: scene.now) {
+        case .none: break
+        case .retire: closeStreams(client, slot)
+        case .dial: dial(client, slot)
         }
     }
 
-    /// Connects to the candidates, unless a path was found meanwhile.
-    mutating func connectStreams(_ client: Client, _ slot: Int) {
-        client.candidatesDue = .distantFuture
-        guard client.transport.selectedPath == nil || client.transport.state == .disconnected else { return }
-        for candidate in client.candidates {
-            guard let stream = ClientStream(to: candidate.address, priority: candidate.priority) else { continue }
-            let place = client.sockets.count + client.streams.count
-            guard
-                parlor_epoll_add(epoll, stream.descriptor, UInt64(slot) | UInt64(place) << 32, PARLOR_WRITABLE) == 0
-            else {
+    /// Connects to the candidates to which there is no connection, or none that is of use.
+    private mutating func dial(_ client: Client, _ slot: Int) {
+        for place in client.streams.indices where client.streams[place].state != .closed {
+            let isSelected = client.transport.selectedPath?.socket == client.sockets.count + place
+            // A selected one that has fallen silent, too: the network may have forgotten it without a word.
+            let isUseless =
+                isSelected
+                ? client.transport.state == .disconnected
+                : scene.now - client.streams[place].began >= Self.streamTrial
+            if isUseless { close(client, place) }
+        }
+        for candidate in client.transport.streamCandidates {
+            let isOpen = client.streams.contains { $0.state != .closed && $0.remote == candidate.address }
+            guard !isOpen,
+                let stream = ClientStream(to: candidate.address, priority: candidate.priority, now: scene.now)
+            else { continue }
+            // No event of the connection that had the place can come any more: nothing was waited for since it was closed.
+            let free = client.streams.firstIndex { $0.state == .closed }
+            let place = free ?? client.streams.count
+            let token = UInt64(slot) | UInt64(client.sockets.count + place) << 32
+            guard parlor_epoll_add(epoll, stream.descriptor, token, PARLOR_WRITABLE) == 0 else {
                 stream.close()
                 continue
             }
-            client.streams.append(stream)
+            if let free { client.streams[free] = stream } else { client.streams.append(stream) }
         }
-        client.candidates = []
+    }
+
+    mutating func closeStreams(_ client: Client, _ slot: Int) {
+        for place in client.streams.indices { close(client, place) }
+        settle(client, slot)
     }
 
     mutating func serveStream(_ client: Client, _ slot: Int, place: Int, _ events: UInt32) {
@@ -45,7 +60,8 @@ extension ClientLoop {
             guard stream.finishConnecting() else { return drop(client, slot, place) }
             watch(stream, slot, path.socket)
             client.transport.add(
-                ClientConnectionSpec.Path(path, priority: stream.priority), now: scene.now, into: &scene.outbox)
+                stream: ClientConnectionSpec.Path(path, priority: stream.priority), now: scene.now,
+                into: &scene.outbox)
         case .connected:
             if events & PARLOR_WRITABLE != 0, !stream.write() { return drop(client, slot, place) }
             watch(stream, slot, path.socket)
@@ -62,12 +78,16 @@ extension ClientLoop {
     }
 
     private mutating func drop(_ client: Client, _ slot: Int, _ place: Int) {
+        close(client, place)
+        settle(client, slot)
+    }
+
+    private mutating func close(_ client: Client, _ place: Int) {
         let stream = client.streams[place]
         guard stream.state != .closed else { return }
         _ = parlor_epoll_remove(epoll, stream.descriptor)
         stream.close()
         client.transport.remove(socket: client.sockets.count + place, now: scene.now, into: &scene.outbox)
-        settle(client, slot)
     }
 
     /// Hands a run of datagrams of one connection to it; gives the place in the outbox after them.

@@ -20,9 +20,6 @@ struct ClientLoop<Session: ClientSession>: ~Copyable {
         var session: Session
         /// TCP connections; their places come after those of the sockets.
         var streams: [ClientStream] = []
-        /// TCP candidates that were not connected to yet, and when they are.
-        var candidates: [ClientConnectionSpec.StreamCandidate] = []
-        var candidatesDue = MediaTime.distantFuture
         /// When its entry in the deadline queue is due.
         var scheduled = MediaTime.distantFuture
         var sendFailures: UInt64 = 0
@@ -36,7 +33,9 @@ struct ClientLoop<Session: ClientSession>: ~Copyable {
             self.session = session
         }
 
-        var nextDeadline: MediaTime { min(transport.nextDeadline, session.nextDeadline, candidatesDue) }
+        var nextDeadline: MediaTime {
+            min(transport.nextDeadline, session.nextDeadline, transport.streamDeadline)
+        }
     }
 
     private static var batch: Int { 64 }
@@ -167,10 +166,6 @@ struct ClientLoop<Session: ClientSession>: ~Copyable {
         let client = Client(name, sockets, transport, session)
         if slot == clients.count { clients.append(client) } else { clients[slot] = client }
         slots[name] = slot
-        if case .webRTC(let spec) = configuration.security, !spec.streams.isEmpty {
-            client.candidates = spec.streams
-            client.candidatesDue = spec.paths.isEmpty ? scene.now : scene.now + Self.streamPatience
-        }
         // The first checks of a WebRTC connection are due.
         client.transport.advance(to: scene.now, wallTime: scene.wallTime, into: &scene.outbox)
         settle(client, slot)
@@ -209,6 +204,12 @@ struct ClientLoop<Session: ClientSession>: ~Copyable {
         }
     }
 
+    /// For tests: a client's TCP connections break.
+    mutating func breakStreams(_ name: ClientName) {
+        guard let slot = slots[name], let client = clients[slot] else { return }
+        closeStreams(client, slot)
+    }
+
     mutating func takeLoad() -> ClientEngineLoad {
         var load = ClientEngineLoad()
         load.cpuSeconds = Double(parlor_thread_cpu_time()) / 1e9
@@ -224,7 +225,6 @@ struct ClientLoop<Session: ClientSession>: ~Copyable {
     /// After anything that happened to a client: its session is told where the connection stands, and its next turn is planned.
     mutating func settle(_ client: Client, _ slot: Int) {
         if let state = client.transport.takeStateChange() {
-            considerStreams(client, state)
             client.session.connectionChanged(state, &client.transport, &scene)
         }
         schedule(client, slot)
@@ -250,7 +250,7 @@ struct ClientLoop<Session: ClientSession>: ~Copyable {
                 client.transport.advance(to: scene.now, wallTime: scene.wallTime, into: &scene.outbox)
                 for stream in 0..<client.transport.receivedStreamCount { handOnOrdered(client, stream) }
             }
-            if client.candidatesDue <= scene.now { connectStreams(client, entry.slot) }
+            if client.transport.streamDeadline <= scene.now { tendStreams(client, entry.slot) }
             if client.session.nextDeadline <= scene.now { client.session.advance(&client.transport, &scene) }
             settle(client, entry.slot)
         }
@@ -286,6 +286,9 @@ struct ClientLoop<Session: ClientSession>: ~Copyable {
     mutating func finishReading(_ client: Client, _ slot: Int) {
         let wanted = client.transport.takeKeyFrameRequests()
         if wanted != 0 { client.session.keyFramesWanted(wanted, &client.transport, &scene) }
+        if let bitrate = client.transport.takeSendRate() {
+            client.session.sendRateJudged(bitrate, &client.transport, &scene)
+        }
         settle(client, slot)
     }
 
@@ -293,8 +296,11 @@ struct ClientLoop<Session: ClientSession>: ~Copyable {
         if scene.outbox.free < Self.turn { flush() }
         let arrival = client.transport.receive(datagram, from: source, now: scene.now, into: &scene.outbox)
         guard case .media(let packet, let payload) = arrival else {
-            if case .notInOrder = arrival {
+            switch arrival {
+            case .notInOrder:
                 for stream in 0..<client.transport.receivedStreamCount { handOnOrdered(client, stream) }
+            case .late(let packet): client.session.receivedLate(packet)
+            case .media, .control, .connection, .dropped: break
             }
             return
         }

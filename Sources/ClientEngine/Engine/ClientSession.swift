@@ -8,6 +8,12 @@ package protocol ClientSession {
         _ packet: ClientPacket, payload: RawSpan, _ transport: inout ClientTransport, _ scene: inout ClientScene)
     /// The node wants key frames of the sent streams in the bit mask.
     mutating func keyFramesWanted(_ streams: UInt64, _ transport: inout ClientTransport, _ scene: inout ClientScene)
+    /// A packet of a received stream, not of repair, came when it was no longer waited for.
+    mutating func receivedLate(_ packet: ClientPacket)
+    /// The node's feedback was judged, for a transport that was told to watch it.
+    ///
+    /// - Parameter bitrate: how much may be sent, in bit/s of RTP.
+    mutating func sendRateJudged(_ bitrate: Double, _ transport: inout ClientTransport, _ scene: inout ClientScene)
     /// A WebRTC connection stands elsewhere than before.
     mutating func connectionChanged(
         _ state: ClientConnectionState, _ transport: inout ClientTransport, _ scene: inout ClientScene)
@@ -17,6 +23,12 @@ package protocol ClientSession {
 }
 
 extension ClientSession {
+    package mutating func receivedLate(_ packet: ClientPacket) {}
+
+    package mutating func sendRateJudged(
+        _ bitrate: Double, _ transport: inout ClientTransport, _ scene: inout ClientScene
+    ) {}
+
     package mutating func connectionChanged(
         _ state: ClientConnectionState, _ transport: inout ClientTransport, _ scene: inout ClientScene
     ) {}

@@ -16,6 +16,8 @@ final class ClientStream {
     let remote: TransportAddress
     /// Of the candidate.
     let priority: UInt32
+    /// When it began to connect.
+    let began: MediaTime
     private(set) var state = State.connecting
     private var incoming: [UInt8] = []
     private var outgoing: [UInt8] = []
@@ -23,13 +25,14 @@ final class ClientStream {
     private var sent = 0
 
     /// Begins to connect; `nil`: the system refuses at once.
-    init?(to remote: TransportAddress, priority: UInt32) {
+    init?(to remote: TransportAddress, priority: UInt32, now: MediaTime) {
         var address = parlor_address(remote)
         var options = parlor_stream_options(unsent_limit: 64 << 10, user_timeout: 15_000, keepalive_time: 0)
         descriptor = parlor_tcp_connect(&address, &options)
         guard descriptor >= 0 else { return nil }
         self.remote = remote
         self.priority = priority
+        began = now
     }
 
     /// It has become writable, or has failed. True: it stands.

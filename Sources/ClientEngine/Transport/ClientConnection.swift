@@ -38,7 +38,7 @@ package struct ClientConnectionSpec: Sendable {
     /// The node's credentials.
     package var remote: ICECredentials
     package var paths: [Path]
-    /// Candidates over TCP (RFC 6544), which the engine connects to when there is no path for a while, and at once when
+    /// Candidates over TCP (RFC 6544), which the engine connects to whenever there is no path for a while, and at once when
     /// `paths` is empty.
     package var streams: [StreamCandidate] = []
     /// For tests: what all random numbers come from. `nil`: the system.
@@ -60,13 +60,13 @@ package struct ClientConnectionSpec: Sendable {
 
 /// Where a WebRTC connection stands.
 package enum ClientConnectionState: Sendable, Hashable {
-    /// No path is found yet.
+    /// No path is found yet, and there are no keys.
     case checking
     /// There is a path, and the handshake is on its way.
     case securing
     /// There are keys, and a path.
     case connected
-    /// There are keys, but nothing authentic has come for a while: an ICE restart may help.
+    /// There are keys, but no path, or nothing authentic has come over it for a while: an ICE restart may help.
     case disconnected
     /// For good, but for `noPath` and `consentLost`, which an ICE restart may mend.
     case failed(ClientConnectionFailure)
@@ -113,6 +113,8 @@ final class ClientConnection {
     private(set) var times: ClientConnectionTimes
     /// Where media goes.
     private(set) var path: ICEPath?
+    /// When it became another one.
+    private(set) var pathChanged = MediaTime.zero
     private var checker: ICEChecker
     private var association: DTLSAssociation
     private let isDTLSClient: Bool
@@ -120,6 +122,11 @@ final class ClientConnection {
     private var hasKeys = false
     /// Paths over which a check was answered: the only ones that DTLS is listened to from.
     private var verified: [ICEPath] = []
+    /// When TCP is tried.
+    private(set) var streams = StreamPlan()
+    private var hasDatagramPaths: Bool
+    /// The places of TCP connections.
+    private var streamSockets: [Int] = []
     private var lastHeard: MediaTime
     private var random: ClientRandom
 
@@ -135,26 +142,38 @@ final class ClientConnection {
         isDTLSClient = spec.role == .client
         times = ClientConnectionTimes(began: now)
         lastHeard = now
+        hasDatagramPaths = !spec.paths.isEmpty
+        streams.begin(spec.streams, hasOtherPaths: !spec.paths.isEmpty, now: now)
     }
 
     /// Of the last check that was answered at its first sending.
     var roundTrip: MediaDuration? { checker.roundTrip }
 
-    func add(_ path: ClientConnectionSpec.Path) { checker.add(path.path, priority: path.priority) }
+    /// A TCP connection has been established.
+    func add(stream path: ClientConnectionSpec.Path) {
+        streamSockets.append(path.path.socket)
+        checker.add(path.path, priority: path.priority)
+    }
 
     func remove(socket: Int, now: MediaTime) {
         checker.remove(socket: socket, now: now)
         verified.removeAll { $0.socket == socket }
+        streamSockets.removeAll { $0 == socket }
         update(now: now)
     }
 
+    func takeStreamStep(now: MediaTime) -> StreamPlan.Step { streams.takeStep(now: now) }
+
     /// RFC 8445, section 9: keys and media stay.
     func restart(
-        localFragment: String, remote: ICECredentials, paths: [ClientConnectionSpec.Path], now: MediaTime
+        localFragment: String, remote: ICECredentials, paths: [ClientConnectionSpec.Path],
+        streams candidates: [ClientConnectionSpec.StreamCandidate]?, now: MediaTime
     ) {
         if case .failed(.handshake) = state { return }
         for path in paths { checker.add(path.path, priority: path.priority) }
+        if !paths.isEmpty { hasDatagramPaths = true }
         checker.restart(localFragment: localFragment, remote: remote, now: now)
+        streams.begin(candidates, hasOtherPaths: hasDatagramPaths, now: now)
         lastHeard = now
         state = hasKeys ? .connected : .checking
         update(now: now)
@@ -207,7 +226,10 @@ final class ClientConnection {
     func close() { association.close() }
 
     private func update(now: MediaTime) {
-        path = checker.selectedPath
+        if path != checker.selectedPath {
+            path = checker.selectedPath
+            pathChanged = now
+        }
         if path != nil, times.pathFound == nil { times.pathFound = now }
         if path != nil, !hasStarted {
             hasStarted = true
@@ -216,6 +238,7 @@ final class ClientConnection {
         switch association.state {
         case .failed(let failure):
             state = .failed(.handshake(failure))
+            streams.note(.over, now: now)
             return
         case .connected: if times.secured == nil { times.secured = now }
         case .handshaking, .closed: break
@@ -224,12 +247,21 @@ final class ClientConnection {
         case .failed: state = .failed(.noPath)
         case .consentLost: state = .failed(.consentLost)
         case .checking, .connected:
-            if times.secured != nil, path != nil {
-                state = now >= lastHeard + Self.silenceLimit ? .disconnected : .connected
-            } else {
+            if times.secured == nil {
                 state = path == nil ? .checking : .securing
+            } else {
+                let isSilent = path == nil || now >= lastHeard + Self.silenceLimit
+                state = isSilent ? .disconnected : .connected
             }
         }
+        streams.note(situation, now: now)
+    }
+
+    private var situation: StreamPlan.Situation {
+        if case .failed = state { return .over }
+        // After a restart the path of before is no answer yet.
+        guard let path, checker.state == .connected, state != .disconnected else { return .searching }
+        return .settled(overStream: streamSockets.contains(path.socket))
     }
 
     /// Leaves what waits in the outbox; what finds no room is sent again by its timer.

@@ -25,7 +25,7 @@ package struct ClientStatistics: Sendable, Equatable {
     package var senderReportsReceived: UInt64 = 0
     package var receiverReportsReceived: UInt64 = 0
     package var goodbyesReceived: UInt64 = 0
-    /// Transport-wide feedback messages (draft-holmer-rmcat-transport-wide-cc-extensions-01): counted, not acted upon.
+    /// Transport-wide feedback messages (draft-holmer-rmcat-transport-wide-cc-extensions-01).
     package var transportFeedbackReceived: UInt64 = 0
     /// The node's last estimate of what it can receive, in bit/s (REMB); 0: none came.
     package var receiverEstimate: UInt64 = 0

@@ -139,14 +139,18 @@ extension ClientTransport {
                 }
             case RTCPType.receiverReport:
                 statistics.receiverReportsReceived &+= 1
-                noteReport(bytes, block)
+                noteReport(bytes, block, now: now)
             case RTCPType.goodbye: statistics.goodbyesReceived &+= 1
             case RTCPType.transportFeedback:
-                if RTCPTransportFeedback.parse(bytes, block) != nil { statistics.transportFeedbackReceived &+= 1 }
+                if let feedback = RTCPTransportFeedback.parse(bytes, block) {
+                    statistics.transportFeedbackReceived &+= 1
+                    note(feedback, bytes, block, now: now)
+                }
                 resend(bytes, block, into: &outbox)
             case RTCPType.payloadFeedback:
                 if let estimate = RTCPReceiverEstimate.parse(bytes, block) {
                     statistics.receiverEstimate = estimate.bitrate
+                    sendRate?.noteReceiverEstimate(estimate.bitrate, now: now)
                 }
                 noteKeyFrameRequest(bytes, block)
             default: break
@@ -180,15 +184,28 @@ extension ClientTransport {
     }
 
     /// What the node says of the sent streams (RFC 3550, section 6.4.1).
-    private mutating func noteReport(_ bytes: RawSpan, _ block: RTCPBlock) {
+    private mutating func noteReport(_ bytes: RawSpan, _ block: RTCPBlock, now: MediaTime) {
+        var worst: UInt8?
         for index in 0..<RTCPReportBlock.count(block) {
             guard let report = RTCPReportBlock.parse(bytes, block, index: index), let stream = place(of: report.ssrc)
             else { continue }
+            worst = max(worst ?? 0, report.fractionLost)
             outbound[stream].statistics.fractionLost = report.fractionLost
             outbound[stream].statistics.lost = report.cumulativeLost
             outbound[stream].statistics.jitter =
                 Double(report.jitter) / Double(outbound[stream].settings.codec.clockRate)
         }
+        if let worst { sendRate?.noteReport(loss: Double(worst) / 256, now: now) }
+    }
+
+    private mutating func note(
+        _ feedback: RTCPTransportFeedback, _ bytes: RawSpan, _ block: RTCPBlock, now: MediaTime
+    ) {
+        guard sendRate != nil else { return }
+        sendRate?.beginFeedback(reference: feedback.referenceTime)
+        var reader = RTCPTransportFeedbackReader(feedback, block)
+        while let arrival = reader.next(bytes) { sendRate?.noteArrival(arrival) }
+        sendRate?.endFeedback(next: feedback.baseSequence &+ feedback.statusCount, now: now)
     }
 
     private mutating func noteKeyFrameRequest(_ bytes: RawSpan, _ block: RTCPBlock) {

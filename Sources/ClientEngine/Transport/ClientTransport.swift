@@ -51,8 +51,10 @@ package struct ClientTransport: ~Copyable {
     package enum Arrival: Equatable {
         /// The next packet of its stream; its payload is `payload` of the datagram's bytes. Ask `takeOrdered` afterwards.
         case media(ClientPacket, payload: Range<Int>)
-        /// A packet that came early and is kept, or too late, or by repair. Ask `takeOrdered` of all streams afterwards.
+        /// A packet that came early and is kept, or came by repair. Ask `takeOrdered` of all streams afterwards.
         case notInOrder
+        /// A packet, not of repair, that came when it was no longer waited for: nothing is made of it.
+        case late(ClientPacket)
         case control
         /// Of ICE or DTLS. Ask `takeStateChange` afterwards.
         case connection
@@ -66,17 +68,19 @@ package struct ClientTransport: ~Copyable {
     static var reportInterval: MediaDuration { .seconds(1) }
     /// Between two requests for a key frame of one stream.
     static var keyFrameSpacing: MediaDuration { .milliseconds(500) }
+    /// What RTP and SRTP add to a payload, about, in bytes.
+    static var headerEstimate: Int { 40 }
     /// A report or feedback message never grows beyond it.
     static var rtcpLimit: Int { 1200 }
     /// Senders that a WebRTC connection's key may meet, as a place in the opener is for good.
-    private static var openerLimit: Int { 2048 }
+    static var openerLimit: Int { 2048 }
 
     /// The client's name in the outbox.
     package let id: Int
     package internal(set) var statistics = ClientStatistics()
     /// `nil`: plain.
     let connection: ClientConnection?
-    private var knownState: ClientConnectionState?
+    var knownState: ClientConnectionState?
     /// Where packets go; `nil`: nowhere, at the moment.
     var path: ICEPath?
 
@@ -96,6 +100,8 @@ package struct ClientTransport: ~Copyable {
     var numbers: [UInt16] = []
     /// Of all packets with the extension for it.
     var nextTransportSequence: UInt16 = 1
+    /// How much may be sent; `nil`: nobody here asks.
+    var sendRate: SendRateEstimator?
     /// All that were ever sent under the key: a second stream of the same would use its packet indices again.
     var usedSSRCs: Set<UInt32> = []
 
@@ -142,72 +148,6 @@ package struct ClientTransport: ~Copyable {
     /// Of each sent stream.
     package var sending: [SendingStatistics] { outbound.map(\.statistics) }
 
-    // MARK: Connection
-
-    /// Where a WebRTC connection stands; `connected` for a plain one.
-    package var state: ClientConnectionState { connection?.state ?? .connected }
-    /// `nil` for a plain one.
-    package var connectionTimes: ClientConnectionTimes? { connection?.times }
-    /// Of the last ICE check.
-    package var roundTrip: MediaDuration? { connection?.roundTrip }
-    /// Where packets go at the moment.
-    package var selectedPath: ICEPath? { path }
-
-    /// The state, if it is another one than at the last call; at first, if it is not `checking`.
-    package mutating func takeStateChange() -> ClientConnectionState? {
-        guard let state = connection?.state, state != knownState ?? .checking else { return nil }
-        knownState = state
-        return state
-    }
-
-    /// A further way to the node, such as a TCP connection that has been established.
-    package mutating func add(_ path: ClientConnectionSpec.Path, now: MediaTime, into outbox: inout ClientOutbox) {
-        connection?.add(path)
-        connection?.advance(to: now)
-        settleConnection(into: &outbox)
-    }
-
-    /// A socket is gone, and with it the ways over it.
-    package mutating func remove(socket: Int, now: MediaTime, into outbox: inout ClientOutbox) {
-        connection?.remove(socket: socket, now: now)
-        settleConnection(into: &outbox)
-    }
-
-    /// Begins ICE anew with other credentials (RFC 8445, section 9); keys, numbers and media stay. The paths are those
-    /// that are new.
-    package mutating func restartICE(
-        localFragment: String, remote: ICECredentials, paths: [ClientConnectionSpec.Path] = [], now: MediaTime,
-        into outbox: inout ClientOutbox
-    ) {
-        guard let connection else { return }
-        connection.restart(localFragment: localFragment, remote: remote, paths: paths, now: now)
-        connection.advance(to: now)
-        settleConnection(into: &outbox)
-    }
-
-    /// After anything that happened to the connection: keys are put to use, and what is to be sent is left in the outbox.
-    mutating func settleConnection(into outbox: inout ClientOutbox) {
-        guard let connection else { return }
-        if let keys = connection.takeKeys() {
-            if let opener = SRTPOpener(key: keys.inbound, maximumSSRCs: Self.openerLimit),
-                let sealer = SRTPSealer(key: keys.outbound)
-            {
-                self.opener = opener
-                self.sealer = sealer
-                profile = keys.outbound.profile
-            }
-        }
-        path = connection.path
-        connection.flush(client: id, into: &outbox)
-    }
-
-    /// Ends the connection: a close_notify (RFC 5246, section 7.2.1), after goodbyes.
-    package mutating func close(into outbox: inout ClientOutbox) {
-        sendGoodbye(into: &outbox)
-        connection?.close()
-        settleConnection(into: &outbox)
-    }
-
     // MARK: Sending
 
     /// Whether there are keys and a path.
@@ -227,6 +167,9 @@ package struct ClientTransport: ~Copyable {
         guard put(sent, stream: stream, asRepair: false, into: &outbox) else {
             statistics.sendRefused &+= 1
             return false
+        }
+        if outbound[stream].settings.extensions.transportCC != nil {
+            sendRate?.noteSent(sent.transportSequence, size: payload.count &+ Self.headerEstimate, now: now)
         }
         return true
     }
@@ -299,7 +242,19 @@ package struct ClientTransport: ~Copyable {
         return wantedKeyFrames
     }
 
+    /// Has the node's feedback judged from now on: `takeSendRate`.
+    package mutating func watchSendRate() { if sendRate == nil { sendRate = SendRateEstimator() } }
+
+    /// How much may be sent at the moment, in bit/s, if that was judged since the last call.
+    package mutating func takeSendRate() -> Double? { sendRate?.takeNews() }
+
     // MARK: Receiving
+
+    /// How long a missing packet of a received stream is waited for, at most `PacketOrderer.longestPatience`.
+    package mutating func setPatience(_ patience: MediaDuration, stream: Int) {
+        guard inbound.indices.contains(stream) else { return }
+        inbound[stream].orderer.patience = min(max(patience, .zero), PacketOrderer.longestPatience)
+    }
 
     /// Opens a datagram in place and takes note of it.
     ///
@@ -313,7 +268,8 @@ package struct ClientTransport: ~Copyable {
         // RFC 5761, section 4: payload types 64...95 of the second byte are RTCP.
         let type = datagram[1] & 0x7F
         let arrival =
-            64...95 ~= type ? receiveControl(datagram, now: now, into: &outbox) : receiveMedia(datagram, now: now)
+            64...95 ~= type
+            ? receiveControl(datagram, now: now, into: &outbox) : receiveMedia(datagram, now: now, into: &outbox)
         if let connection {
             if case .dropped = arrival { return arrival }
             connection.heard(now: now)
@@ -338,7 +294,9 @@ package struct ClientTransport: ~Copyable {
         return .connection
     }
 
-    private mutating func receiveMedia(_ datagram: UnsafeMutableRawBufferPointer, now: MediaTime) -> Arrival {
+    private mutating func receiveMedia(
+        _ datagram: UnsafeMutableRawBufferPointer, now: MediaTime, into outbox: inout ClientOutbox
+    ) -> Arrival {
         var header = RTPHeader()
         guard case .header = RTPHeader.parse(RawSpan(_unsafeBytes: UnsafeRawBufferPointer(datagram)), into: &header)
         else { return drop(.malformedHeader) }
@@ -370,17 +328,28 @@ package struct ClientTransport: ~Copyable {
             payload = payload.lowerBound &+ 2..<payload.upperBound
             statistics.repairsReceived &+= 1
         }
-        guard
-            let sequence = inbound[stream].accept(
-                number, timestamp: header.timestamp, payload: payload.count, isRepair: isRepair, now: now)
-        else { return drop(.implausibleSequence) }
+        let sequence: Int64
+        switch inbound[stream].accept(
+            number, timestamp: header.timestamp, payload: payload.count, isRepair: isRepair, now: now)
+        {
+        case .packet(let number): sequence = number
+        case .restart(let number):
+            sequence = number
+            // What came before leads to nothing that comes now.
+            if inbound[stream].settings.codec.kind == .video {
+                requestKeyFrame(stream: stream, now: now, into: &outbox)
+            }
+        case .implausible: return drop(.implausibleSequence)
+        }
         let packet = ClientPacket(
             stream: stream, sequence: sequence, timestamp: header.timestamp, marker: header.marker,
             payloadType: header.payloadType, arrival: now)
         switch inbound[stream].orderer.accept(sequence) {
         case .deliver: return .media(packet, payload: payload)
         case .hold: inbound[stream].orderer.hold(packet, payload: Array(packetBytes[payload]))
-        case .late: inbound[stream].statistics.late &+= 1
+        case .late:
+            inbound[stream].statistics.late &+= 1
+            if !isRepair { return .late(packet) }
         }
         return .notInOrder
     }

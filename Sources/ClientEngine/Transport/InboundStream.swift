@@ -29,20 +29,22 @@ package struct InboundStreamSettings: Sendable {
 }
 
 /// Reception of one stream: numbers, loss, jitter, requests, order (RFC 3550, appendix A).
-struct InboundStream {
+package struct InboundStream {
     /// More is a restart of the numbering, not loss (RFC 3550, appendix A.1: MAX_DROPOUT).
-    static var largestGap: Int64 { 3000 }
+    package static var largestGap: Int64 { 3000 }
 
     let settings: InboundStreamSettings
     /// False: removed; its place can be taken.
     var isActive = true
-    var statistics = ReceptionStatistics()
+    package internal(set) var statistics = ReceptionStatistics()
     var repair = RepairRequests()
     var orderer = PacketOrderer()
 
     private(set) var hasStarted = false
     private var highest: Int64 = 0
     private var base: Int64 = 0
+    /// What comes after a packet that was far off: if that comes next, the source numbers anew.
+    private var suspected: UInt16?
     private var expectedBefore: Int64 = 0
     private var receivedBefore: UInt64 = 0
     private var received: UInt64 = 0
@@ -53,27 +55,39 @@ struct InboundStream {
     private var senderReport: NTPTime?
     private var senderReportArrival = MediaTime.zero
 
-    init(_ settings: InboundStreamSettings) { self.settings = settings }
+    package init(_ settings: InboundStreamSettings) { self.settings = settings }
 
-    /// Takes note of a packet; `nil`: its number makes no sense.
+    /// What a packet's number makes of it.
+    package enum Acceptance: Equatable {
+        /// Its extended number.
+        case packet(Int64)
+        /// The same, of the first packet of a numbering that began anew: nothing of before is waited for.
+        case restart(Int64)
+        /// Its number makes no sense, or not yet.
+        case implausible
+    }
+
+    /// Takes note of a packet.
     ///
     /// - Parameter isRepair: it came by the stream that repairs, at a time that says nothing of the path's jitter.
-    mutating func accept(
+    package mutating func accept(
         _ number: UInt16, timestamp: UInt32, payload: Int, isRepair: Bool = false, now: MediaTime
-    ) -> Int64? {
+    ) -> Acceptance {
         guard hasStarted else {
             // A stream does not begin with a packet that was sent before.
-            guard !isRepair else { return nil }
+            guard !isRepair else { return .implausible }
             hasStarted = true
-            base = Int64(number)
-            highest = base
+            begin(at: Int64(number))
             note(timestamp, payload, now)
-            return base
+            return .packet(base)
         }
         let sequence = highest &+ Int64(Int16(truncatingIfNeeded: number &- UInt16(truncatingIfNeeded: highest)))
-        guard sequence > highest &- Self.largestGap, sequence <= highest &+ Self.largestGap, sequence >= base else {
-            return nil
+        guard sequence > highest &- Self.largestGap, sequence <= highest &+ Self.largestGap else {
+            return probe(number, timestamp: timestamp, payload: payload, isRepair: isRepair, now: now)
         }
+        // From before the first packet: late, and no sign of another numbering.
+        guard sequence >= base else { return .implausible }
+        if !isRepair { suspected = nil }
         if sequence > highest {
             // What cannot be asked for is waited for by the orderer all the same.
             if sequence > highest &+ 1, settings.asksForMissing {
@@ -88,7 +102,32 @@ struct InboundStream {
             }
         }
         note(timestamp, payload, isRepair: isRepair, now)
-        return sequence
+        return .packet(sequence)
+    }
+
+    /// A number far from all others: one is a stray packet, two in a row are a source that numbers anew (RFC 3550, appendix A.1).
+    private mutating func probe(
+        _ number: UInt16, timestamp: UInt32, payload: Int, isRepair: Bool, now: MediaTime
+    ) -> Acceptance {
+        guard !isRepair else { return .implausible }
+        guard suspected == number else {
+            suspected = number &+ 1
+            return .implausible
+        }
+        // In the next round of numbers, so that extended ones never go back.
+        begin(at: ((highest >> 16) &+ 1) << 16 | Int64(number))
+        repair = RepairRequests()
+        orderer.restart()
+        note(timestamp, payload, now)
+        return .restart(base)
+    }
+
+    private mutating func begin(at sequence: Int64) {
+        base = sequence
+        highest = sequence
+        suspected = nil
+        (expectedBefore, received, receivedBefore) = (0, 0, 0)
+        hasTransit = false
     }
 
     private mutating func note(_ timestamp: UInt32, _ payload: Int, isRepair: Bool = false, _ now: MediaTime) {
@@ -125,7 +164,7 @@ struct InboundStream {
 
     /// The report block for the time since the last one (RFC 3550, section 6.4.1 and appendix A.3); `nil` before the first
     /// packet.
-    mutating func makeReport(now: MediaTime) -> RTCPReportBlock? {
+    package mutating func makeReport(now: MediaTime) -> RTCPReportBlock? {
         guard hasStarted else { return nil }
         let expected = highest &- base &+ 1
         let expectedNow = expected &- expectedBefore

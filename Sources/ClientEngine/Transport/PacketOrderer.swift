@@ -38,11 +38,13 @@ struct PacketOrderer {
         case deliver, hold, late
     }
 
-    /// How long a gap is waited for: several requests and round trips; a viewer would see it as a freeze.
-    static var patience: MediaDuration { .milliseconds(250) }
+    /// How long a gap is waited for at most: several requests and round trips; a viewer would see it as a freeze.
+    static var longestPatience: MediaDuration { .milliseconds(250) }
     /// Packets, over all gaps.
     static var limit: Int { 2048 }
 
+    /// How long a gap is waited for.
+    var patience = PacketOrderer.longestPatience
     private(set) var next: Int64?
     /// In ascending order.
     private var held: [Held] = []
@@ -74,7 +76,7 @@ struct PacketOrderer {
         guard let first = held.first, let next else { return nil }
         let sequence = first.packet.sequence
         if sequence > next {
-            guard first.packet.arrival + Self.patience <= now || held.count > Self.limit else { return nil }
+            guard first.packet.arrival + patience <= now || held.count > Self.limit else { return nil }
             abandoned &+= UInt64(sequence &- next)
         }
         self.next = sequence &+ 1
@@ -83,7 +85,7 @@ struct PacketOrderer {
     }
 
     /// When `take` gives something out though nothing more comes.
-    var deadline: MediaTime { held.first.map { $0.packet.arrival + Self.patience } ?? .distantFuture }
+    var deadline: MediaTime { held.first.map { $0.packet.arrival + patience } ?? .distantFuture }
 
     /// The source began anew: what is held is given up.
     mutating func restart() {

@@ -5,17 +5,15 @@ enum FrameDecoding {
     private static let pictureLimit = 8
     /// A second of sound in packets of 20 ms.
     private static let soundLimit = 50
-    /// The longest gap in sound that is filled.
-    private static let longestFill = 2880
 
-    static func pictures(of receiver: TrackReceiver) -> AsyncStream<RTCVideoFrame> {
-        let frames = receiver.frames()
+    static func pictures(of receiver: TrackReceiver, _ playout: PlayoutDelay) -> AsyncStream<RTCVideoFrame> {
+        let subscription = receiver.listen(playout)
         let (stream, continuation) = AsyncStream.makeStream(
             of: RTCVideoFrame.self, bufferingPolicy: .bufferingNewest(pictureLimit))
         let task = Task { [weak receiver] in
             var decoder: VPXDecoder?
-            for await frame in frames {
-                guard let codec = VPXCodec(frame.codec.codec) else { continue }
+            while let item = await subscription.queue.next() {
+                guard case .frame(let frame) = item, let codec = VPXCodec(frame.codec.codec) else { continue }
                 do {
                     if decoder?.codec != codec { decoder = try VPXDecoder(codec) }
                     guard let picture = try decoder?.decode(frame.data) else { continue }
@@ -35,33 +33,26 @@ enum FrameDecoding {
         return stream
     }
 
-    static func sound(of receiver: TrackReceiver) -> AsyncStream<RTCAudioFrame> {
-        let frames = receiver.frames()
+    static func sound(of receiver: TrackReceiver, _ playout: PlayoutDelay) -> AsyncStream<RTCAudioFrame> {
+        let subscription = receiver.listen(playout, conceals: true)
         let (stream, continuation) = AsyncStream.makeStream(
             of: RTCAudioFrame.self, bufferingPolicy: .bufferingNewest(soundLimit))
         let task = Task { [weak receiver] in
             var decoder: OpusDecoder?
-            // When the next sample is due, in samples.
-            var next: Int64?
-            for await frame in frames where frame.codec == .opus {
+            while let item = await subscription.queue.next() {
                 do {
                     let current = try decoder ?? OpusDecoder()
                     decoder = current
-                    let begin = frame.time.ticks(UInt32(RTCAudioFrame.sampleRate))
-                    if let next, begin > next, begin - next <= Int64(longestFill) {
-                        // Opus fills in steps of 2.5 ms.
-                        let missing = Int(begin - next) / 120 * 120
-                        if missing > 0, let filled = try? current.conceal(samples: missing, next: frame.data) {
-                            continuation.yield(
-                                RTCAudioFrame(
-                                    samples: filled,
-                                    time: Duration(ticks: next, rate: UInt32(RTCAudioFrame.sampleRate))))
-                        }
+                    switch item {
+                    case .missing(let time, let samples, let next):
+                        continuation.yield(
+                            RTCAudioFrame(samples: try current.conceal(samples: samples, next: next), time: time))
+                    case .frame(let frame) where frame.codec == .opus:
+                        let samples = try current.decode(frame.data)
+                        receiver?.noteDecoded()
+                        continuation.yield(RTCAudioFrame(samples: samples, time: frame.time))
+                    case .frame: break
                     }
-                    let samples = try current.decode(frame.data)
-                    receiver?.noteDecoded()
-                    next = begin + Int64(samples.count)
-                    continuation.yield(RTCAudioFrame(samples: samples, time: frame.time))
                 } catch { continue }
             }
             continuation.finish()

@@ -32,6 +32,10 @@ final class MediaConnection: Sendable {
     /// The families of its sockets, by place: true for IPv4.
     private let families: [Bool]
     private let state = Mutex(ClientConnectionState.checking)
+    /// As the engine last said.
+    private let hasPath = Atomic<Bool>(false)
+    /// Streams of which a packet was given up here.
+    private let losses = Mutex(Set<UInt32>())
     private let waiting = Atomic<Int>(0)
     private let outages = Mutex(Outages())
 
@@ -75,9 +79,7 @@ final class MediaConnection: Sendable {
             context: identity.context, role: endpoint.nodeRole == .client ? .server : .client,
             fingerprints: endpoint.fingerprints, localFragment: fragment, remote: endpoint.remote,
             paths: paths(endpoint.candidates, families))
-        spec.streams = endpoint.candidates.filter(\.isStream).map {
-            ClientConnectionSpec.StreamCandidate($0.address, priority: $0.priority)
-        }
+        spec.streams = streams(endpoint.candidates)
         let (engine, name): (ClientEngine<MediaSession>, ClientName)
         do throws(RTCError) { (engine, name) = try plane.place() } catch {
             for socket in sockets { socket.close() }
@@ -86,8 +88,9 @@ final class MediaConnection: Sendable {
         let connection = MediaConnection(kind, engine, name, plane, fragment: fragment, families: families)
         let session = MediaSession(
             reports: MediaSession.Reports(
-                stateChanged: { [weak connection] state, times in
+                stateChanged: { [weak connection] state, times, canSend in
                     connection?.state.withLock { $0 = state }
+                    connection?.hasPath.store(canSend, ordering: .relaxed)
                     reports.stateChanged(state, times)
                 }, firstPacket: reports.firstPacket))
         let configuration = ClientTransport.Configuration(
@@ -123,6 +126,14 @@ final class MediaConnection: Sendable {
         }
     }
 
+    private static func streams(
+        _ candidates: [MediaEndpoint.Candidate]
+    ) -> [ClientConnectionSpec.StreamCandidate] {
+        candidates.filter(\.isStream).map {
+            ClientConnectionSpec.StreamCandidate($0.address, priority: $0.priority)
+        }
+    }
+
     // MARK: Connection
 
     var current: ClientConnectionState { state.withLock { $0 } }
@@ -141,11 +152,17 @@ final class MediaConnection: Sendable {
     /// Begins ICE anew with the credentials of an answer to a restart.
     func restart(_ endpoint: MediaEndpoint) {
         let (fragment, paths) = (fragment, MediaConnection.paths(endpoint.candidates, families))
+        // An answer without candidates leaves those of before.
+        let streams = endpoint.candidates.isEmpty ? nil : MediaConnection.streams(endpoint.candidates)
         engine.perform(name) { _, transport, scene in
             transport.restartICE(
-                localFragment: fragment, remote: endpoint.remote, paths: paths, now: scene.now, into: &scene.outbox)
+                localFragment: fragment, remote: endpoint.remote, paths: paths, streams: streams, now: scene.now,
+                into: &scene.outbox)
         }
     }
+
+    /// For tests: its TCP connections break.
+    func breakStreams() { engine.breakStreams(name) }
 
     /// Goodbyes, a close_notify, and the sockets close.
     func close() { engine.remove(name) }
@@ -153,10 +170,12 @@ final class MediaConnection: Sendable {
     // MARK: Streams
 
     func addSending(
-        _ settings: OutboundStreamSettings, feed: (any TrackFeed)?, keyFrameWanted: (@Sendable () -> Void)?
+        _ settings: OutboundStreamSettings, feed: (any TrackFeed)?, follower: (any BitrateFollower)?,
+        keyFrameWanted: (@Sendable () -> Void)?
     ) {
         engine.perform(name) { session, transport, _ in
-            session.addSending(settings, feed: feed, keyFrameWanted: keyFrameWanted, &transport)
+            session.addSending(
+                settings, feed: feed, follower: follower, keyFrameWanted: keyFrameWanted, &transport)
         }
     }
 
@@ -183,9 +202,15 @@ final class MediaConnection: Sendable {
         }
     }
 
+    /// Whether there are keys and a path.
+    var canSend: Bool { hasPath.load(ordering: .relaxed) }
+
+    /// Whether a packet of the stream was given up since the last call: what leans on it is of no use.
+    func takeLoss(ssrc: UInt32) -> Bool { losses.withLock { $0.remove(ssrc) != nil } }
+
     /// Sends a frame. False: not connected, or too much waits already; nothing of it is sent.
     func send(_ payloads: [RTPPayload], ssrc: UInt32, timestamp: UInt32) -> Bool {
-        guard current == .connected || current == .disconnected else { return false }
+        guard canSend else { return false }
         let count = payloads.count
         guard waiting.add(count, ordering: .relaxed).newValue <= MediaConnection.waitingLimit else {
             waiting.subtract(count, ordering: .relaxed)
@@ -199,13 +224,20 @@ final class MediaConnection: Sendable {
                 self?.waiting.subtract(part.count, ordering: .relaxed)
                 guard let place = session.sendingPlace(ssrc) else { return }
                 for payload in part {
-                    transport.send(
+                    let isSent = transport.send(
                         payload.bytes, stream: place, timestamp: timestamp, marker: payload.marker, now: scene.now,
                         into: &scene.outbox)
+                    if !isSent { self?.note(lossOf: ssrc, canSend: transport.canSend) }
                 }
             }
         }
         return true
+    }
+
+    /// On the engine's thread. The path may go without another state than before: disconnected.
+    private func note(lossOf ssrc: UInt32, canSend: Bool) {
+        losses.withLock { _ = $0.insert(ssrc) }
+        hasPath.store(canSend, ordering: .relaxed)
     }
 
     // MARK: Figures

@@ -15,13 +15,32 @@ package protocol TrackFeed: AnyObject, Sendable {
 package protocol TrackSink: AnyObject, Sendable {
     /// Takes a packet, in order. True: a key frame should be asked for.
     func receive(_ packet: ClientPacket, payload: RawSpan, now: MediaTime, wallTime: () -> Int64) -> Bool
+    /// A packet came when it was no longer waited for.
+    func receiveLate(_ packet: ClientPacket)
+    /// How long a missing packet is to be waited for; `nil`: as long as usual.
+    var patience: MediaDuration? { get }
+}
+
+extension TrackSink {
+    package func receiveLate(_ packet: ClientPacket) {}
+    package var patience: MediaDuration? { nil }
+}
+
+/// A sent track that keeps to what the network takes. Called on the engine's thread: it must not wait for anything.
+protocol BitrateFollower: AnyObject, Sendable {
+    var demand: BitrateDemand { get }
+    /// - Parameters:
+    ///   - targets: of each of its encodings, in bit/s.
+    ///   - estimate: of the connection, in bit/s.
+    func follow(_ targets: [Int], estimate: Int)
 }
 
 /// What stands behind the transport of a publishing or subscribing connection.
 package struct MediaSession: ClientSession {
     /// What a session tells, on the engine's thread.
     package struct Reports: Sendable {
-        var stateChanged: @Sendable (ClientConnectionState, ClientConnectionTimes?) -> Void
+        /// With whether anything can be sent.
+        var stateChanged: @Sendable (ClientConnectionState, ClientConnectionTimes?, Bool) -> Void
         var firstPacket: @Sendable (MediaTime) -> Void
     }
 
@@ -29,6 +48,8 @@ package struct MediaSession: ClientSession {
         var ssrc: UInt32
         var feed: (any TrackFeed)?
         var keyFrameWanted: (@Sendable () -> Void)?
+        /// At the first of its encodings.
+        weak var follower: (any BitrateFollower)?
     }
 
     private struct Received {
@@ -46,14 +67,18 @@ package struct MediaSession: ClientSession {
 
     // MARK: Streams
 
-    /// - Parameter keyFrameWanted: the server wants a key frame.
+    /// - Parameters:
+    ///   - follower: of the whole track, at the first of its encodings.
+    ///   - keyFrameWanted: the server wants a key frame.
     mutating func addSending(
-        _ settings: OutboundStreamSettings, feed: (any TrackFeed)?, keyFrameWanted: (@Sendable () -> Void)?,
-        _ transport: inout ClientTransport
+        _ settings: OutboundStreamSettings, feed: (any TrackFeed)?, follower: (any BitrateFollower)?,
+        keyFrameWanted: (@Sendable () -> Void)?, _ transport: inout ClientTransport
     ) {
         guard let place = transport.addSending(settings) else { return }
         while sent.count <= place { sent.append(nil) }
-        sent[place] = Sent(ssrc: settings.ssrc, feed: feed, keyFrameWanted: keyFrameWanted)
+        sent[place] = Sent(
+            ssrc: settings.ssrc, feed: feed, keyFrameWanted: keyFrameWanted, follower: follower)
+        if follower != nil { transport.watchSendRate() }
     }
 
     mutating func removeSending(ssrc: UInt32, _ transport: inout ClientTransport, _ scene: inout ClientScene) {
@@ -102,6 +127,20 @@ package struct MediaSession: ClientSession {
         }
         let wanted = line.sink.receive(packet, payload: payload, now: scene.now) { scene.wallTime }
         if wanted { transport.requestKeyFrame(stream: packet.stream, now: scene.now, into: &scene.outbox) }
+        if let patience = line.sink.patience { transport.setPatience(patience, stream: packet.stream) }
+    }
+
+    package mutating func receivedLate(_ packet: ClientPacket) {
+        guard packet.stream < received.count else { return }
+        received[packet.stream]?.sink.receiveLate(packet)
+    }
+
+    package mutating func sendRateJudged(
+        _ bitrate: Double, _ transport: inout ClientTransport, _ scene: inout ClientScene
+    ) {
+        let followers = sent.compactMap { $0?.follower }
+        let targets = BitrateAllocation.allocate(bitrate, among: followers.map(\.demand))
+        for (follower, targets) in zip(followers, targets) { follower.follow(targets, estimate: Int(bitrate)) }
     }
 
     package mutating func keyFramesWanted(
@@ -116,7 +155,7 @@ package struct MediaSession: ClientSession {
     package mutating func connectionChanged(
         _ state: ClientConnectionState, _ transport: inout ClientTransport, _ scene: inout ClientScene
     ) {
-        reports.stateChanged(state, transport.connectionTimes)
+        reports.stateChanged(state, transport.connectionTimes, transport.canSend)
     }
 
     package mutating func advance(_ transport: inout ClientTransport, _ scene: inout ClientScene) {

@@ -20,6 +20,12 @@ public struct LocalTrackStatistics: Sendable, Hashable {
     public var jitter = 0.0
     /// To the server and back, in seconds; `nil` before it was measured.
     public var roundTrip: Double?
+    /// What each layer may take at the moment, in bit/s, the smallest picture first; empty before the network has said anything. 0: the
+    /// layer is not worth sending.
+    public var bitrateTargets: [Int] = []
+    /// What the connection, with all its tracks, may take, in bit/s, as far as that was tried; `nil` before the network has said
+    /// anything.
+    public var bitrateEstimate: Int?
 
     /// Nothing counted.
     public init() {}
@@ -43,6 +49,12 @@ public struct RemoteTrackStatistics: Sendable, Hashable {
     public var frames: UInt64 = 0
     /// Frames that were decoded: with `videoFrames` and `audioFrames` only.
     public var framesDecoded: UInt64 = 0
+    /// How long decoded frames are held so that they come evenly, in seconds; `nil` without listeners for whom they are.
+    public var playoutDelay: Double?
+    /// Frames that came after their time: sound that was left out, pictures that were shown late.
+    public var framesLate: UInt64 = 0
+    /// Pieces of sound that were made up for what was lost or late.
+    public var framesConcealed: UInt64 = 0
     /// How often this client asked for a key frame, for all tracks of its connection.
     public var keyFrameRequests: UInt64 = 0
     /// Of the last second or so, in bit/s.

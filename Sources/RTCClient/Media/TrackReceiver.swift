@@ -1,6 +1,6 @@
-import ClientEngine
+package import ClientEngine
 import MediaCodecs
-import MediaWire
+package import MediaWire
 import Synchronization
 
 /// A track of another user as its media comes: packets in order become frames, and frames go to who listens. It outlives the
@@ -8,10 +8,7 @@ import Synchronization
 ///
 /// Packets come on the engine's thread, already repaired and in order, or given up (`PacketOrderer`). After a loss nothing is given
 /// out before the next key frame, which is asked for.
-final class TrackReceiver: TrackSink {
-    /// Frames that wait in one listener's stream; beyond, sound is left out, and pictures up to the next key frame.
-    static let streamLimit = 64
-
+package final class TrackReceiver: TrackSink {
     private enum Depacketizer {
         case none
         case video(VideoDepacketizer)
@@ -20,8 +17,27 @@ final class TrackReceiver: TrackSink {
     }
 
     private struct Listener {
-        var continuation: AsyncStream<RTCEncodedFrame>.Continuation
+        var queue: FrameQueue
         var awaitsKeyFrame: Bool
+    }
+
+    /// A frame, and the length of sound in samples.
+    private struct Received {
+        var frame: RTCEncodedFrame
+        var samples = 0
+    }
+
+    /// A listener's end of its queue: the receiver forgets it with this.
+    final class Subscription: Sendable {
+        let queue: FrameQueue
+        private let forget: @Sendable () -> Void
+
+        fileprivate init(_ queue: FrameQueue, forget: @escaping @Sendable () -> Void) {
+            self.queue = queue
+            self.forget = forget
+        }
+
+        deinit { forget() }
     }
 
     private struct State {
@@ -37,22 +53,26 @@ final class TrackReceiver: TrackSink {
         var lastTimestamp: UInt32?
         var lastSequence: Int64?
         var hasFirstFrame = false
+        /// Of listeners that are gone.
+        var played = PlayoutBuffer.Statistics()
     }
 
     let trackID: String
     let kind: TrackKind
     private let state = Mutex(State())
+    /// In nanoseconds; negative: as long as usual.
+    private let wantedPatience = Atomic<Int64>(-1)
     /// Told once, of the first frame.
     private let firstFrame: @Sendable (TrackKind, MediaTime) -> Void
 
-    init(trackID: String, kind: TrackKind, firstFrame: @escaping @Sendable (TrackKind, MediaTime) -> Void) {
+    package init(trackID: String, kind: TrackKind, firstFrame: @escaping @Sendable (TrackKind, MediaTime) -> Void) {
         self.trackID = trackID
         self.kind = kind
         self.firstFrame = firstFrame
     }
 
     /// A new stream of packets, of another connection or of none before.
-    func begin(_ codec: Codec) {
+    package func begin(_ codec: Codec) {
         state.withLock { state in
             state.codec = codec
             state.lastSequence = nil
@@ -69,34 +89,52 @@ final class TrackReceiver: TrackSink {
     }
 
     /// No frames come any more: the track is gone, or the join is over.
-    func finish() {
+    package func finish() {
         let listeners = state.withLock { state in
             state.isFinished = true
-            defer { state.listeners = [:] }
             return Array(state.listeners.values)
         }
-        for listener in listeners { listener.continuation.finish() }
+        for listener in listeners { listener.queue.finish() }
+    }
+
+    /// A new listener, for everything from the next key frame on.
+    ///
+    /// - Parameter conceals: sound that is missing is told of.
+    func listen(_ playout: PlayoutDelay, conceals: Bool = false) -> Subscription {
+        let queue = FrameQueue(playout, kind, conceals: conceals)
+        let number = state.withLock { state in
+            state.nextListener += 1
+            if state.isFinished {
+                queue.finish()
+            } else {
+                state.listeners[state.nextListener] = Listener(queue: queue, awaitsKeyFrame: true)
+            }
+            return state.nextListener
+        }
+        return Subscription(queue) { [weak self] in self?.forget(number) }
+    }
+
+    private func forget(_ number: Int) {
+        let listener = state.withLock { state in
+            let listener = state.listeners.removeValue(forKey: number)
+            if let counts = listener?.queue.figures.counts {
+                state.played.late += counts.late
+                state.played.concealed += counts.concealed
+            }
+            return listener
+        }
+        listener?.queue.finish()
     }
 
     /// A new stream of everything from the next key frame on.
-    func frames() -> AsyncStream<RTCEncodedFrame> {
-        let (stream, continuation) = AsyncStream.makeStream(
-            of: RTCEncodedFrame.self, bufferingPolicy: .bufferingOldest(TrackReceiver.streamLimit))
-        let number: Int? = state.withLock { state in
-            guard !state.isFinished else { return nil }
-            state.nextListener += 1
-            state.listeners[state.nextListener] = Listener(continuation: continuation, awaitsKeyFrame: true)
-            return state.nextListener
-        }
-        guard let number else {
-            continuation.finish()
-            return stream
-        }
-        continuation.onTermination = { [weak self] _ in
-            guard let self else { return }
-            _ = self.state.withLock { $0.listeners.removeValue(forKey: number) }
-        }
-        return stream
+    package func frames(_ playout: PlayoutDelay) -> AsyncStream<RTCEncodedFrame> {
+        let subscription = listen(playout)
+        return AsyncStream(unfolding: {
+            while let item = await subscription.queue.next() {
+                if case .frame(let frame) = item { return frame }
+            }
+            return nil
+        })
     }
 
     func noteDecoded() { state.withLock { $0.framesDecoded += 1 } }
@@ -108,18 +146,29 @@ final class TrackReceiver: TrackSink {
         }
     }
 
-    func fill(_ statistics: inout RemoteTrackStatistics, now: MediaTime) {
+    package func fill(_ statistics: inout RemoteTrackStatistics, now: MediaTime) {
         state.withLock { state in
             statistics.codec = state.codec.map { MediaCodec($0) }
             statistics.frames = state.frames
             statistics.framesDecoded = state.framesDecoded
             (statistics.bitrate, statistics.framesPerSecond) = state.meter.rates(now: now)
+            var played = state.played
+            for listener in state.listeners.values {
+                let (delay, counts) = listener.queue.figures
+                played.late += counts.late
+                played.concealed += counts.concealed
+                if let delay { statistics.playoutDelay = max(statistics.playoutDelay ?? 0, delay.seconds) }
+            }
+            statistics.framesLate = played.late
+            statistics.framesConcealed = played.concealed
         }
     }
 
     // MARK: TrackSink
 
-    func receive(_ packet: ClientPacket, payload: RawSpan, now: MediaTime, wallTime: () -> Int64) -> Bool {
+    package func receive(
+        _ packet: ClientPacket, payload: RawSpan, now: MediaTime, wallTime: () -> Int64
+    ) -> Bool {
         let (wanted, isFirst) = state.withLock { state in
             let isNew = state.lastTimestamp != packet.timestamp
             state.lastTimestamp = packet.timestamp
@@ -130,24 +179,60 @@ final class TrackReceiver: TrackSink {
             state.frames += 1
             let isFirst = !state.hasFirstFrame
             state.hasFirstFrame = true
-            TrackReceiver.give(frame, &state)
+            TrackReceiver.give(frame, arrival: packet.arrival, now: now, &state)
+            if kind == .audio { wantedPatience.store(TrackReceiver.patience(state), ordering: .relaxed) }
             return (TrackReceiver.wantsKeyFrame(state), isFirst)
         }
         if isFirst { firstFrame(kind, now) }
         return wanted
     }
 
+    /// Sound that came when the one after it was given out already: playout may have to be slower.
+    package func receiveLate(_ packet: ClientPacket) {
+        guard kind == .audio else { return }
+        state.withLock { state in
+            guard let codec = state.codec,
+                let time = state.clock.earlierTime(of: packet.timestamp, rate: codec.clockRate)
+            else { return }
+            for listener in state.listeners.values {
+                listener.queue.noteLate(time, arrival: packet.arrival, now: packet.arrival)
+            }
+        }
+    }
+
+    package var patience: MediaDuration? {
+        let wanted = wantedPatience.load(ordering: .relaxed)
+        return kind == .audio
+            ? wanted < 0 ? .milliseconds(TrackReceiver.usualPatience) : MediaDuration(nanoseconds: wanted) : nil
+    }
+
+    /// In milliseconds, as packets are waited for without another wish.
+    private static let usualPatience: Int64 = 250
+
+    /// What the most impatient listener allows, in nanoseconds; negative: as long as usual, for one of them wants all there is.
+    private static func patience(_ state: State) -> Int64 {
+        var least = Int64.max
+        for listener in state.listeners.values {
+            guard let patience = listener.queue.patience else { return -1 }
+            least = min(least, patience.nanoseconds)
+        }
+        return least == .max ? -1 : least
+    }
+
     private static func wantsKeyFrame(_ state: State) -> Bool {
+        // Who does not read has no use for one: it would be left out, and asked for again.
+        let needed: Bool
         switch state.depacketizer {
-        case .video(let depacketizer): if depacketizer.needsKeyFrame { return true }
-        case .h264(let depacketizer): if depacketizer.needsKeyFrame { return true }
+        case .video(let depacketizer): needed = depacketizer.needsKeyFrame
+        case .h264(let depacketizer): needed = depacketizer.needsKeyFrame
         case .opus, .none: return false
         }
-        return state.listeners.values.contains { $0.awaitsKeyFrame }
+        if state.listeners.isEmpty { return needed }
+        return state.listeners.values.contains { (needed || $0.awaitsKeyFrame) && $0.queue.hasRoom }
     }
 
     /// The frame that this packet completes.
-    private static func frame(_ state: inout State, _ packet: ClientPacket, _ payload: RawSpan) -> RTCEncodedFrame? {
+    private static func frame(_ state: inout State, _ packet: ClientPacket, _ payload: RawSpan) -> Received? {
         guard let codec = state.codec else { return nil }
         let time = state.clock.time(of: packet.timestamp, rate: codec.clockRate, now: packet.arrival)
         // Moved out and back: the frame in the making keeps one owner and is not copied.
@@ -160,43 +245,44 @@ final class TrackReceiver: TrackSink {
                 payload, sequenceNumber: packet.sequenceNumber, timestamp: packet.timestamp, marker: packet.marker)
             state.depacketizer = .video(video)
             guard case .frame(let frame) = reception else { return nil }
-            return RTCEncodedFrame(
-                codec: MediaCodec(codec), data: frame.bytes, time: time, isKeyFrame: frame.isKeyFrame)
+            return Received(
+                frame: RTCEncodedFrame(
+                    codec: MediaCodec(codec), data: frame.bytes, time: time, isKeyFrame: frame.isKeyFrame))
         case .h264(var video):
             let reception = video.receive(
                 payload, sequenceNumber: packet.sequenceNumber, timestamp: packet.timestamp, marker: packet.marker)
             state.depacketizer = .h264(video)
             guard case .frame(let frame) = reception else { return nil }
-            return RTCEncodedFrame(codec: .h264, data: frame.bytes, time: time, isKeyFrame: frame.isKeyFrame)
+            return Received(
+                frame: RTCEncodedFrame(codec: .h264, data: frame.bytes, time: time, isKeyFrame: frame.isKeyFrame))
         case .opus(var audio):
             let reception = audio.receive(
                 payload, sequenceNumber: packet.sequenceNumber, timestamp: packet.timestamp, marker: packet.marker)
             state.depacketizer = .opus(audio)
             guard case .audio(let received) = reception else { return nil }
-            return RTCEncodedFrame(codec: .opus, data: received.packet, time: time)
+            return Received(
+                frame: RTCEncodedFrame(codec: .opus, data: received.packet, time: time), samples: received.samples)
         }
     }
 
-    private static func give(_ frame: RTCEncodedFrame, _ state: inout State) {
+    private static func give(_ received: Received, arrival: MediaTime, now: MediaTime, _ state: inout State) {
+        let frame = received.frame
         for (number, listener) in state.listeners {
             guard frame.isKeyFrame || !listener.awaitsKeyFrame else { continue }
-            if case .dropped = listener.continuation.yield(frame) {
-                // Whoever decodes the next one without this one sees garbage.
-                state.listeners[number]?.awaitsKeyFrame = frame.codec != .opus
-            } else if listener.awaitsKeyFrame {
-                state.listeners[number]?.awaitsKeyFrame = false
-            }
+            let isTaken = listener.queue.insert(frame, samples: received.samples, arrival: arrival, now: now)
+            // Whoever decodes the next one without this one sees garbage.
+            state.listeners[number]?.awaitsKeyFrame = !isTaken && frame.codec != .opus
         }
     }
 }
 
 /// RTP timestamps as a time that never goes back, though they wrap, and though a stream begins anew under another SSRC.
 struct FrameClock: Sendable {
-    private var last: (timestamp: UInt32, ticks: Int64)?
+    fileprivate var last: (timestamp: UInt32, ticks: Int64)?
     private var arrival = MediaTime.zero
 
     /// The next timestamp has nothing to do with the last.
-    private var isInterrupted = false
+    fileprivate var isInterrupted = false
 
     mutating func interrupt() { isInterrupted = true }
 
@@ -216,6 +302,15 @@ struct FrameClock: Sendable {
             self.last = (timestamp, ticks)
             arrival = now
         }
+        return Duration(ticks: max(ticks, 0), rate: rate)
+    }
+}
+
+extension FrameClock {
+    /// Of a packet that came after its time, without moving on; `nil` before the first one.
+    func earlierTime(of timestamp: UInt32, rate: UInt32) -> Duration? {
+        guard let last, !isInterrupted else { return nil }
+        let ticks = last.ticks &+ Int64(Int32(bitPattern: timestamp &- last.timestamp))
         return Duration(ticks: max(ticks, 0), rate: rate)
     }
 }

@@ -34,6 +34,8 @@ struct TrackSender {
     private var layers: [Layer] = []
     private var audioEncoder: OpusEncoder?
     private var videoEncoder: VPXEncoder?
+    /// What the encoder keeps to, in bit/s.
+    private var encoderBitrate = 0
     /// Added to all timestamps (RFC 3550, section 5.1: random), the same over all publications.
     private let offset = UInt32.random(in: 0...UInt32.max)
     private(set) var frames: UInt64 = 0
@@ -63,9 +65,11 @@ struct TrackSender {
 
     mutating func end() { target = nil }
 
-    /// The server wants a key frame of a layer.
-    mutating func wantKeyFrame(_ layer: Int) {
-        if layers.indices.contains(layer) { layers[layer].keyFrameWanted = true }
+    /// The server wants key frames of the layers in the bit mask.
+    mutating func wantKeyFrames(_ mask: UInt8) {
+        for layer in layers.indices.prefix(8) where mask & (1 << UInt8(layer)) != 0 {
+            layers[layer].keyFrameWanted = true
+        }
     }
 
     mutating func pause() {
@@ -98,6 +102,11 @@ struct TrackSender {
     private mutating func put(
         _ data: [UInt8], _ layer: Int, _ target: Target, isKeyFrame: Bool, timestamp: UInt32
     ) -> Bool {
+        // A part of an earlier one was lost on the way to the connection: those that follow lean on it.
+        if target.codec != .opus, target.connection.takeLoss(ssrc: target.ssrcs[layer]) {
+            layers[layer].awaitsKeyFrame = true
+            layers[layer].keyFrameWanted = true
+        }
         if layers[layer].awaitsKeyFrame, !isKeyFrame {
             framesDropped += 1
             return true
@@ -127,22 +136,26 @@ struct TrackSender {
         return false
     }
 
-    /// Encodes and sends a picture; black instead of it when the track is muted.
-    mutating func send(_ frame: RTCVideoFrame, isMuted: Bool, kilobits: Int?) throws(RTCError) {
-        guard let target else { throw RTCError(.wrongState, "the track is not published") }
-        guard let codec = VPXCodec(target.codec) else {
-            throw RTCError(
-                .mediaNotSupported,
-                "this room takes \(MediaCodec(target.codec).rawValue), which is not encoded here: send encoded frames")
-        }
-        guard layers.count == 1 else {
-            throw RTCError(.wrongState, "a track with layers takes encoded frames only")
-        }
+    /// - Throws: what is wrong with a picture, or with a track that it is given to.
+    static func check(_ frame: RTCVideoFrame, layers: Int) throws(RTCError) {
+        guard layers == 1 else { throw RTCError(.wrongState, "a track with layers takes encoded frames only") }
         guard 16...VideoFrame.maximumSide ~= frame.width, 16...VideoFrame.maximumSide ~= frame.height,
             frame.i420.count == VideoFrame.size(width: frame.width, height: frame.height)
         else {
             throw RTCError(
                 .invalidParameter, "\(frame.width)x\(frame.height) with \(frame.i420.count) bytes is no I420 picture")
+        }
+    }
+
+    /// Encodes and sends a picture that was checked; black instead of it when the track is muted.
+    ///
+    /// - Parameter bitrate: to keep to, in bit/s.
+    mutating func send(_ frame: RTCVideoFrame, isMuted: Bool, bitrate: Int) throws(RTCError) {
+        guard let target else { throw RTCError(.wrongState, "the track is not published") }
+        guard let codec = VPXCodec(target.codec) else {
+            throw RTCError(
+                .mediaNotSupported,
+                "this room takes \(MediaCodec(target.codec).rawValue), which is not encoded here: send encoded frames")
         }
         var picture = VideoFrame(width: frame.width, height: frame.height)
         if isMuted {
@@ -153,13 +166,17 @@ struct TrackSender {
             picture.bytes = frame.i420
         }
         do {
-            let encoder = try encoder(codec, frame, kilobits)
+            let encoder = try encoder(codec, frame, bitrate)
             // A picture that nobody gets is not encoded: those after it would lean on it.
-            guard target.connection.current == .connected || target.connection.current == .disconnected else {
+            guard target.connection.canSend else {
                 framesDropped += 1
                 layers[0].awaitsKeyFrame = true
                 layers[0].keyFrameWanted = true
                 return
+            }
+            if target.connection.takeLoss(ssrc: target.ssrcs[0]) {
+                layers[0].awaitsKeyFrame = true
+                layers[0].keyFrameWanted = true
             }
             if layers[0].keyFrameWanted {
                 encoder.requestKeyFrame()
@@ -174,25 +191,29 @@ struct TrackSender {
     }
 
     private mutating func encoder(
-        _ codec: VPXCodec, _ frame: RTCVideoFrame, _ kilobits: Int?
+        _ codec: VPXCodec, _ frame: RTCVideoFrame, _ bitrate: Int
     ) throws(CodecError) -> VPXEncoder {
         if let encoder = videoEncoder, encoder.settings.codec == codec, encoder.settings.width == frame.width,
             encoder.settings.height == frame.height
         {
+            if bitrate != encoderBitrate {
+                try encoder.setBitrate(bitrate / 1000)
+                encoderBitrate = bitrate
+            }
             return encoder
         }
-        // A bit a pixel and second at 25 frames is what a calm scene needs.
-        let pixels = frame.width * frame.height
-        let bitrate = min(max(kilobits ?? pixels * 4 / 1000, 30), 100_000)
         let encoder = try VPXEncoder(
             VPXEncoder.Settings(
-                codec: codec, width: frame.width, height: frame.height, framesPerSecond: 30, bitrate: bitrate))
+                codec: codec, width: frame.width, height: frame.height, framesPerSecond: 30, bitrate: bitrate / 1000))
         videoEncoder = encoder
+        encoderBitrate = bitrate
         return encoder
     }
 
     /// Encodes and sends a piece of sound; silence instead of it when the track is muted.
-    mutating func send(_ frame: RTCAudioFrame, isMuted: Bool, kilobits: Int?) throws(RTCError) {
+    ///
+    /// - Parameter bitrate: to keep to, in bit/s.
+    mutating func send(_ frame: RTCAudioFrame, isMuted: Bool, bitrate: Int) throws(RTCError) {
         guard let target else { throw RTCError(.wrongState, "the track is not published") }
         guard [120, 240, 480, 960, 1920, 2880].contains(frame.samples.count) else {
             throw RTCError(
@@ -202,11 +223,12 @@ struct TrackSender {
             let encoder: OpusEncoder
             if let audioEncoder {
                 encoder = audioEncoder
+                if bitrate != encoderBitrate { try encoder.setBitrate(bitsPerSecond: bitrate) }
             } else {
-                let bitrate = min(max((kilobits ?? 32) * 1000, 6000), 510_000)
                 encoder = try OpusEncoder(OpusEncoder.Settings(channels: 1, bitsPerSecond: bitrate))
                 audioEncoder = encoder
             }
+            encoderBitrate = bitrate
             let samples = isMuted ? [Int16](repeating: 0, count: frame.samples.count) : frame.samples
             let packet = try encoder.encode(samples)
             let ticks = UInt32(truncatingIfNeeded: frame.time.ticks(target.codec.clockRate))

@@ -116,6 +116,11 @@ extension ClientCore {
         if let subscribing { await restartMedia(life, .subscribing, subscribing) }
     }
 
+    func breakStreams() {
+        let media = withSession(usableLife) { [$0.publishing.media, $0.subscribing.media] }
+        for case let media? in media ?? [] { media.breakStreams() }
+    }
+
     private var usableLife: Int { state.withLock { $0.session?.life ?? -1 } }
 
     /// After a way back: connections that have heard nothing meanwhile.

@@ -180,7 +180,9 @@ extension ClientCore {
     private func send(_ described: [Described], over media: MediaConnection) {
         for item in described {
             for (layer, settings) in item.streams.enumerated() {
-                media.addSending(settings, feed: item.track.feed) { [weak track = item.track] in
+                // What feeds itself keeps to its own rate.
+                let follower = layer == 0 && item.track.feed == nil ? item.track : nil
+                media.addSending(settings, feed: item.track.feed, follower: follower) { [weak track = item.track] in
                     track?.keyFrameWanted(layer: layer)
                 }
             }

@@ -143,6 +143,10 @@ struct MediaTests {
         ]
         #expect(steps.allSatisfy { $0 != nil }, "\(timeline)")
         #expect(steps.compactMap(\.self) == steps.compactMap(\.self).sorted(), "\(timeline)")
+        // The encoders keep to what the server's feedback allows.
+        let sent = try #require(await sources[0].camera?.statistics())
+        #expect(try #require(sent.bitrateTargets.first) > 30_000 && sent.bitrateTargets.count == 1)
+        #expect(try #require(sent.bitrateEstimate) > 100_000)
         for task in running { task.cancel() }
         for client in [alice, bob] { client.leave() }
         await scene.stop()
@@ -201,7 +205,9 @@ struct MediaTests {
         }
         // Less than half a second: pictures come 25 times a second.
         #expect(zip(counters.dropFirst(), counters).allSatisfy { $0 - $1 < 12 }, "\(counters)")
-        #expect(try #require(await bob.statistics(of: tracks.video)).packetsLost == 0)
+        let figures = try #require(await bob.statistics(of: tracks.video))
+        #expect(figures.packetsLost == 0)
+        #expect(try #require(figures.playoutDelay) >= 0.02)
         running.cancel()
         for client in [alice, bob] { client.leave() }
         await scene.stop()
@@ -313,6 +319,9 @@ struct MediaTests {
             #expect(seen == 10, "\(profile)")
         }
         #expect(await bob.statistics(of: track)?.profile == .high)
+        let sent = try #require(await camera.statistics())
+        #expect(sent.bitrateTargets.count == 2 && sent.bitrateTargets[0] > 0)
+        #expect(try #require(sent.bitrateEstimate) > 0)
         running.cancel()
         for client in [alice, bob] { client.leave() }
         await scene.stop()
@@ -334,6 +343,18 @@ struct MediaTests {
         let marks = try await Seen.pictures(30, of: 5, in: bob.videoFrames(of: tracks.video))
         #expect(zip(marks.dropFirst(), marks).allSatisfy { $0.counter - $1.counter <= 5 })
         #expect(try #require(await bob.statistics(of: tracks.video)).packetsLost == 0)
+        // The connections break, more than once: others take their place, with the keys and streams of before.
+        let frames = try bob.videoFrames(of: tracks.video)
+        var last = try #require(marks.last).counter
+        let ids = alice.publishedTracks.map(\.trackID)
+        for _ in 0..<2 {
+            alice.breakStreams()
+            bob.breakStreams()
+            let after = try await Seen.pictures(25, of: 5, in: frames)
+            #expect(after[24].counter > last)
+            last = after[24].counter
+        }
+        #expect(alice.publishedTracks.map(\.trackID) == ids)
         running.cancel()
         for client in [alice, bob] { client.leave() }
         await scene.stop()
