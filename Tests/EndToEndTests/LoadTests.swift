@@ -127,7 +127,7 @@ extension EndToEnd {
                 #expect(storm.joined == 120 && storm.failed == 0 && storm.begunLate.count == 120)
                 for phase in [storm.before, storm.during] {
                     // Of each of two rooms two streams, to two subscribers, 50 packets a second, for 3 s: 1200.
-                    #expect(phase.seconds >= 3 && phase.latency.count >= 1000)
+                    #expect(phase.seconds > 2.5 && phase.latency.count >= 1000)
                     #expect((phase.latency.p50 ?? -1) > 0 && (phase.latency.p50 ?? 1) <= (phase.latency.p99 ?? 0))
                     #expect(phase.lag.count > 100 && (phase.lag.max ?? -1) > 0)
                     #expect((phase.nodeProcessorPercent ?? -1) > 0)

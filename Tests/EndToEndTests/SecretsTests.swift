@@ -31,13 +31,15 @@ extension EndToEnd {
                     utf8: SignallingFrame.encode("send-message", SendMessage(messageID: "m", text: "between-us")))
                 socket.send(text: "send-message={\"text\":\"half-of-a-frame")
                 var reconnectToken = 0
-                // Frames are answered in their order: with the refusal of the broken one, the others are done.
+                // Frames are taken in their order: with the refusal of the broken one, the others are done.
                 loop: for await message in socket.messages {
-                    guard case .text(let text) = message,
-                        case .answer(let type, _, let frame) = try ServerMessage(frame: text)
-                    else { continue }
-                    if type == "send-message" { break loop }
-                    reconnectToken = try frame.decode(AuthAnswer.self).reconnectToken ?? 0
+                    guard case .text(let text) = message else { continue }
+                    switch try ServerMessage(frame: text) {
+                    case .answer("auth", _, let frame):
+                        reconnectToken = try frame.decode(AuthAnswer.self).reconnectToken ?? 0
+                    case .notification(.frameError): break loop
+                    default: continue
+                    }
                 }
                 #expect(reconnectToken != 0)
                 socket.send(utf8: SignallingFrame.encode("disconnect", EmptyBody()))
