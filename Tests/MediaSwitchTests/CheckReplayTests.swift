@@ -38,7 +38,8 @@ struct CheckReplayTests {
         let home = browser.address
         let moved = scene.address()
         browser.move(to: moved, scene.network)
-        browser.check(scene.network)
+        let moving = browser.makeCheck(nominates: true, credentials: browser.credentials)
+        inject(moving, from: moved, scene)
         scene.network.run(for: .milliseconds(20))
         #expect(remote(scene) == moved, "a nomination is followed at once")
         let lastHeard = scene.network.snapshot().transports.first?.lastHeard
@@ -52,6 +53,8 @@ struct CheckReplayTests {
             inject(check, from: home, scene)
             inject(check, from: moved, scene)
         }
+        // The one that has moved it is no better, from where it was before.
+        inject(moving, from: home, scene)
         #expect(remote(scene) == moved)
         #expect(toStranger == 0)
         #expect(scene.network.switchboard.dropCount(.replayed) == replayed + UInt64(checks.count))

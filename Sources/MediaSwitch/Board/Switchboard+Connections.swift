@@ -9,8 +9,11 @@ package import MediaWire
 extension Switchboard {
     /// Handshake datagrams worked off between two batches.
     static var handshakesPerBatch: Int { 3 }
-    /// An address that belongs to another transport is taken over when nothing was heard of that one for so long.
-    static var takeoverSilence: MediaDuration { .seconds(5) }
+    /// An address that belongs to another transport is taken over when nothing was heard of that one for so long: some clients that are
+    /// alive have nothing to say but a check each 4 to 6 s (RFC 7675, section 5.1).
+    static var takeoverSilence: MediaDuration { .seconds(10) }
+    /// Whoever was not heard for so long has lost pictures.
+    static var absence: MediaDuration { .seconds(5) }
     /// When nothing came by the path in use for so long, media by another one that was verified moves the transport there. The next check
     /// of the peer, which nominates, may take 2.5 s more (libwebrtc's pings of a stable path).
     static var pathSilence: MediaDuration { .milliseconds(500) }
@@ -81,7 +84,7 @@ extension Switchboard {
         let place = Int(found) / 2
         let transport = transports[place]
         guard transport.pointee.isWebRTC else { return }
-        if let path = connections[transport.pointee.connection].pointee.lose(socket) {
+        if let path = connections[transport.pointee.connection].pointee.lose(socket, now: now) {
             transport.pointee.use(path, now: now)
         }
     }
@@ -126,7 +129,7 @@ extension Switchboard {
             return
         }
         // Checks come every few seconds; where one comes at last, or from elsewhere, pictures were lost in between.
-        let wasAway = now - transport.pointee.lastHeard > Self.takeoverSilence
+        let wasAway = now - transport.pointee.lastHeard > Self.absence
         transport.pointee.lastHeard = now
         transport.pointee.hasBeenHeard = true
         transport.pointee.isSilent = false
@@ -153,7 +156,7 @@ extension Switchboard {
     @inline(never) mutating func heardElsewhere(_ path: WebRTCPath, transport place: Int, now: MediaTime) {
         let transport = transports[place]
         guard now - transport.pointee.pathHeard >= Self.pathSilence,
-            connections[transport.pointee.connection].pointee.follow(path)
+            connections[transport.pointee.connection].pointee.follow(path, now: now)
         else { return }
         transport.pointee.use(path, now: now)
         refresh(transport: place, now: now)
@@ -193,6 +196,8 @@ extension Switchboard {
         let found = path.socket.isShared ? addresses.find(path.address) : sockets.find(path.socket).map { $0 / 2 }
         guard let owner = found, Int(owner) != place else { return true }
         guard path.socket.isShared else { return false }
+        // Whoever was there before gets it back.
+        if connections[transports[place].pointee.connection].pointee.knows(path) { return true }
         return now - transports[Int(owner)].pointee.lastHeard > Self.takeoverSilence
     }
 
@@ -214,7 +219,9 @@ extension Switchboard {
         }
         if let forgotten {
             // The peer may have the same address at another of our sockets.
-            if !connections[transports[place].pointee.connection].pointee.knows(forgotten.address) {
+            if forgotten.socket.isStream
+                || !connections[transports[place].pointee.connection].pointee.knows(forgotten.address)
+            {
                 forget(forgotten, of: place)
             }
             if forgotten.socket.isStream { closedSockets.append(forgotten.socket) }

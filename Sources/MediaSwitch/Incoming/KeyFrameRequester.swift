@@ -34,8 +34,9 @@ struct KeyFrameRequester {
 
     private mutating func sent(_ now: MediaTime) -> Decision {
         lastSent = now
-        attempts = min(attempts + 1, 4)
-        due = now + MediaDuration(nanoseconds: Self.spacing.nanoseconds << Int64(attempts - 1))
+        // A key frame may be under way for longer than the spacing, behind a full queue: after 1, 2, 4, 4 s.
+        attempts = min(attempts + 1, 3)
+        due = now + MediaDuration(nanoseconds: Self.spacing.nanoseconds << Int64(attempts))
         return .send
     }
 

@@ -121,6 +121,12 @@ struct Reception {
         floor = extended
         sequenceOffset = highestOnLine &+ 1 &- extended
         highestOnLine &+= 1
+        // Whether its clock began anew, too: one that goes on is as far as the time that passed.
+        let due = highestTimestamp &+ UInt32(truncatingIfNeeded: max((now - lastArrival).ticks(at: clockRate), 1))
+        if Int32(truncatingIfNeeded: timestamp &+ timestampOffset &- due).magnitude > clockRate &* 10 {
+            timestampOffset = due &- timestamp
+            senderReportNTP = nil
+        }
         highestTimestamp = timestamp &+ timestampOffset
         lastArrival = now
         measureJitter(timestamp, now)

@@ -17,6 +17,12 @@ struct WebRTCConnection: ~Copyable {
     /// After this long without a sign on the path in use, a check on another one moves the transport there, nominated or not: a NAT
     /// has given the peer another port.
     static var patience: MediaDuration { .seconds(6) }
+    /// So long the peer's consent to a way lasts, counted from its last check there (RFC 7675, section 5.1).
+    static var consent: MediaDuration { .seconds(30) }
+    /// After a nomination media elsewhere is taken for packets that were under way.
+    static var nominationPause: MediaDuration { .seconds(3) }
+    /// A check that was overtaken by its copy comes within this time, or not at all.
+    static var overtakingLimit: MediaDuration { .seconds(1) }
     /// Datagrams of one handshake that may wait to be worked off.
     static var waitingLimit: Int { 8 }
 
@@ -65,7 +71,8 @@ struct WebRTCConnection: ~Copyable {
     private var history = CheckHistory()
     private var previousHistory = CheckHistory()
     /// The check that last moved the transport to a way that was new.
-    private var lastMove: (transaction: STUNTransactionID, from: WebRTCPath, to: WebRTCPath)?
+    private var lastMove: (transaction: STUNTransactionID, from: WebRTCPath, to: WebRTCPath, time: MediaTime)?
+    private var nominatedAt = MediaTime(nanoseconds: .min / 2)
 
     // DTLS
     var association: DTLSAssociation
@@ -148,7 +155,7 @@ struct WebRTCConnection: ~Copyable {
         }
         guard isKnownPath else { return .replayed }
         guard let lastMove, lastMove.transaction == transaction, lastMove.from.isSame(as: path),
-            current?.isSame(as: lastMove.to) == true
+            current?.isSame(as: lastMove.to) == true, now - lastMove.time <= Self.overtakingLimit
         else { return .repeated }
         return .overtaken
     }
@@ -188,16 +195,24 @@ struct WebRTCConnection: ~Copyable {
         paths[place].lastChecked = now
         // The last nomination counts; before the first, and after a restart, the first check does.
         let mayMove = selected < 0 || nominates || isLost || (!isNominated && isCurrent && isNew)
-        if nominates { isNominated = true }
+        if nominates {
+            isNominated = true
+            nominatedAt = now
+        }
+        // The peer itself is there.
+        if let lastMove, lastMove.to.isSame(as: path) { self.lastMove = nil }
         guard place != selected, mayMove else { return isNew ? .added(forgotten: forgotten) : .nothing }
-        if isNew, let current { lastMove = (request.transactionID, current, path) }
+        if isNew, let current { lastMove = (request.transactionID, current, path, now) }
         selected = place
         return .moved(forgotten: forgotten)
     }
 
-    /// Media came this way, and nothing by the path in use. False: no check has verified this way.
-    mutating func follow(_ path: WebRTCPath) -> Bool {
-        guard let place = paths.firstIndex(where: { $0.path.isSame(as: path) }) else { return false }
+    /// Media came this way, and nothing by the path in use. False: no check has verified this way lately, or one has just
+    /// nominated the other.
+    mutating func follow(_ path: WebRTCPath, now: MediaTime) -> Bool {
+        guard let place = paths.firstIndex(where: { $0.path.isSame(as: path) }),
+            now - paths[place].lastChecked <= Self.consent, now - nominatedAt >= Self.nominationPause
+        else { return false }
         selected = place
         return true
     }
@@ -213,8 +228,8 @@ struct WebRTCConnection: ~Copyable {
         return .moved(forgotten: lastMove.to)
     }
 
-    /// The socket is closed. The path that goes on, if it was the one in use: the one checked last.
-    mutating func lose(_ socket: SocketID) -> WebRTCPath? {
+    /// The socket is closed. The path that goes on, if it was the one in use: the one checked last, while that counts.
+    mutating func lose(_ socket: SocketID, now: MediaTime) -> WebRTCPath? {
         let inUse = selected >= 0 ? paths[selected].path : nil
         paths.removeAll { $0.path.socket.isSame(as: socket) }
         guard let inUse else { return nil }
@@ -223,9 +238,14 @@ struct WebRTCConnection: ~Copyable {
             return nil
         }
         isNominated = false
-        selected = paths.indices.max { paths[$0].lastChecked < paths[$1].lastChecked } ?? -1
+        selected =
+            paths.indices.filter { now - paths[$0].lastChecked <= Self.consent }
+            .max { paths[$0].lastChecked < paths[$1].lastChecked } ?? -1
         return selected >= 0 ? paths[selected].path : nil
     }
+
+    /// Whether a check came by this way.
+    func knows(_ path: WebRTCPath) -> Bool { paths.contains { $0.path.isSame(as: path) } }
 
     /// Whether a check came from this address to a shared socket.
     func knows(_ address: TransportAddress) -> Bool {
