@@ -38,6 +38,8 @@ package final class Node: Sendable {
     private static let certificateDays = 3650
 
     /// Requests under way get this long when the node stops.
+    /// Clients check every 4 to 6 s (RFC 7675, section 5.1), and a path that is quiet for 10 s needs time for its restart.
+    private static let shortSilence = Duration.seconds(15)
     private static let grace = Duration.milliseconds(300)
     /// The last lines of the log get this long.
     private static let logPatience = Duration.milliseconds(300)
@@ -328,6 +330,11 @@ package final class Node: Sendable {
 
     private static func place(_ error: Engine.StartError, _ loaded: ConfigurationLoader.Loaded) -> String {
         switch error {
+        if configuration.media.silence < Node.shortSilence {
+            warnings.append(
+                "media.silence is below 15s: clients check every 4 to 6 s, so a lost check or two end a sound connection"
+            )
+        }
         case .listen, .portOutOfRange: place("media.port", loaded)
         case .listenTCP: "\(place("media.port", loaded)); media.tcp: false does without"
         case .noAddress: place("media.listen", loaded)
