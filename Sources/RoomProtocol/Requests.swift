@@ -178,7 +178,7 @@ public struct SendMessage: Codable, Hashable, Sendable {
     }
 }
 
-/// `send-qos-message`. Not answered.
+/// `send-qos-message`. Answered only when it is refused.
 public struct SendQoSMessage: Codable, Hashable, Sendable {
     /// JSON as text; passed on as it is.
     public var qos: String

@@ -50,9 +50,9 @@ struct LegRoutes: Sendable {
     private func join(
         _ request: HTTPRequest, _ kind: LegKind, _ path: String
     ) async -> (answer: HTTPResponse, code: Int) {
-        guard let token = Bearer.token(of: request) else { return (Refusal.missingToken, 10001) }
+        guard let text = Bearer.token(of: request) else { return (Refusal.missingToken, 10001) }
         do throws(JoinRefusal) {
-            let user = try endpoint.verify(token).user
+            let token = try endpoint.verify(text)
             guard SDPContent.type(of: request) == SDPContent.description else {
                 var answer = Answer.error(415, "the body must be \(SDPContent.description)", code: 10053)
                 answer.headers["Accept-Post"] = SDPContent.description
@@ -75,7 +75,7 @@ struct LegRoutes: Sendable {
             if let tag = leg.entityTag {
                 answer.headers["ETag"] = tag
                 answer.headers["Accept-Patch"] = SDPContent.fragment
-                answer.headers["Link"] = ICEServer.links(iceServers, for: user, unixTime: clock.unixTime())
+                answer.headers["Link"] = ICEServer.links(iceServers, for: token.user, unixTime: clock.unixTime())
             }
             // The answer holds keys.
             answer.headers["Cache-Control"] = "no-store"
@@ -100,9 +100,9 @@ struct LegRoutes: Sendable {
 
     /// Trickle ICE and ICE restarts (RFC 9725, section 4.3).
     private func change(_ request: RoutedRequest, _ kind: LegKind) async -> HTTPResponse {
-        guard let token = Bearer.token(of: request.http) else { return Refusal.missingToken }
+        guard let text = Bearer.token(of: request.http) else { return Refusal.missingToken }
         do throws(JoinRefusal) {
-            _ = try endpoint.identify(token)
+            let token = try endpoint.identify(text)
             guard SDPContent.type(of: request.http) == SDPContent.fragment else {
                 var answer = Answer.error(415, "the body must be \(SDPContent.fragment)", code: 10053)
                 answer.headers["Accept-Patch"] = SDPContent.fragment
@@ -118,22 +118,23 @@ struct LegRoutes: Sendable {
             } catch { throw .offer(error) }
             guard let id = LegID(text: request.parameter("leg")) else { return Refusal.noSuchLeg(kind) }
             return
-                switch try await endpoint.changeICE(
-                    of: id, kind, fragment, entityTags: condition.tags, token: token)
+                switch await endpoint.changeICE(of: id, kind, fragment, entityTags: condition.tags, token: token)
             {
             case .noSuchLeg: Refusal.noSuchLeg(kind)
             case .notYours: Answer.error(403, "the leg belongs to another user", code: 10051)
-            case .done(let outcome): answer(outcome, kind)
+            case .done(let outcome): answer(outcome, kind, for: token.user)
             }
         } catch { return Refusal.answer(error) }
     }
 
-    private func answer(_ outcome: Room.ICEOutcome, _ kind: LegKind) -> HTTPResponse {
+    private func answer(_ outcome: Room.ICEOutcome, _ kind: LegKind, for user: String) -> HTTPResponse {
         switch outcome {
         case .taken: return HTTPResponse(status: 204)
         case .restarted(let fragment, let tag):
             var answer = HTTPResponse(status: 200, text: fragment, contentType: SDPContent.fragment)
             answer.headers["ETag"] = tag
+            // A restart gathers anew, and the credentials of the leg's own answer may have run out.
+            answer.headers["Link"] = ICEServer.links(iceServers, for: user, unixTime: clock.unixTime())
             answer.headers["Cache-Control"] = "no-store"
             return answer
         case .otherSession(let tag):
@@ -152,11 +153,11 @@ struct LegRoutes: Sendable {
     }
 
     private func remove(_ request: RoutedRequest, _ kind: LegKind) async -> HTTPResponse {
-        guard let token = Bearer.token(of: request.http) else { return Refusal.missingToken }
+        guard let text = Bearer.token(of: request.http) else { return Refusal.missingToken }
         do throws(JoinRefusal) {
-            _ = try endpoint.identify(token)
+            let token = try endpoint.identify(text)
             guard let id = LegID(text: request.parameter("leg")) else { return Refusal.noSuchLeg(kind) }
-            return switch try await endpoint.removeLeg(id, kind, token: token) {
+            return switch await endpoint.removeLeg(id, kind, token: token) {
             case .removed: HTTPResponse(status: 200)
             case .noSuchLeg: Refusal.noSuchLeg(kind)
             case .notYours: Answer.error(403, "the leg belongs to another user", code: 10051)

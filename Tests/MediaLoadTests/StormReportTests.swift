@@ -35,7 +35,8 @@ import Testing
         #expect(some.subtracting(some).count == 0 && some.subtracting(some).milliseconds(part: 0.5) == nil)
     }
 
-    private func storm() -> StormReport {
+    /// - Parameter begun: joins that began in ten seconds, of a hundred a second that were wanted.
+    private func storm(begun: Int = 1000) -> StormReport {
         let start = StormMoment(
             time: 100, latency: histogram([90_000]), lag: histogram([50_000]), node: 10, tester: 4)
         let calm = (1...1000).map { _ in Int64(512) }
@@ -48,7 +49,7 @@ import Testing
             tester: 9.2)
         var visits = StormVisits()
         for number in 1...998 { visits.times.add(microseconds: Int64(number * 10)) }
-        for _ in 1...1000 { visits.begunLate.add(microseconds: 128) }
+        for _ in 0..<begun { visits.begunLate.add(microseconds: 128) }
         visits.failed = 2
         return StormReport(
             wantedRate: 100, visits: visits, before: middle.since(start), during: end.since(middle), loadAverage: 0.25)
@@ -77,13 +78,26 @@ import Testing
 
     @Test func theTableShowsBothPhasesAndWhatWasAdded() {
         let lines = storm().text.split(separator: "\n", omittingEmptySubsequences: false)
-        #expect(lines[0].hasPrefix("streams  packets  latency p50"))
+        #expect(lines[0].hasPrefix("streams  seconds  packets  latency p50"))
         #expect(
-            lines[1].hasPrefix("before      1000") && Array(lines[1].split(separator: " ").suffix(2)) == ["5%", "2%"])
+            lines[1].hasPrefix("before      10.0     1000")
+                && Array(lines[1].split(separator: " ").suffix(2)) == ["5%", "2%"])
         #expect(
-            lines[2].hasPrefix("during      1000") && Array(lines[2].split(separator: " ").suffix(2)) == ["20%", "50%"])
+            lines[2].hasPrefix("during      10.0     1000")
+                && Array(lines[2].split(separator: " ").suffix(2)) == ["20%", "50%"])
         #expect(lines[3].hasPrefix("added") && lines[3].contains("0.00"))
         #expect(lines[6].contains("998       2"))
+        #expect(!lines.contains { $0.hasPrefix("Only ") })
         #expect(lines.last { !$0.isEmpty }?.hasPrefix("Load average at the beginning 0.3 on ") == true)
+    }
+
+    /// Figures of fewer joins than wanted say so: a node that hangs must not look as if the joins cost nothing.
+    @Test(arguments: [(1000, false), (950, false), (949, true), (256, true), (0, true)])
+    func aWeakStormIsSaidToBeOne(begun: Int, isWeak: Bool) {
+        let storm = storm(begun: begun)
+        #expect((storm.shortfall != nil) == isWeak)
+        let line = storm.text.split(separator: "\n").first { $0.hasPrefix("Only ") }
+        #expect(line.map(String.init) == storm.shortfall)
+        if begun == 256 { #expect(line?.hasPrefix("Only 25.6 joins a second began of 100 that were wanted") == true) }
     }
 }

@@ -75,7 +75,7 @@ struct ConfigurationLoaderTests {
               collecting: 0
               segmentation: false
               crypto: evp
-              silence: 1m
+              silence: 20s
               iceServers:
                 - urls: "stun:stun.example.net, stuns:[2001:db8::1]:5350"
                 - {urls: [turn:turn.example.net], username: "us er", credential: x}
@@ -124,7 +124,7 @@ struct ConfigurationLoaderTests {
         #expect(c.media.sendBuffer == 512 << 10)
         #expect(c.media.collecting == .zero && !c.media.segmentation)
         #expect(c.media.crypto == .evp)
-        #expect(c.media.silence == .seconds(60))
+        #expect(c.media.silence == .seconds(20))
         #expect(
             c.media.iceServers.map(\.urls) == [
                 ["stun:stun.example.net", "stuns:[2001:db8::1]:5350"], ["turn:turn.example.net"],
@@ -231,8 +231,12 @@ struct ConfigurationLoaderTests {
         ("media:\n  segmentation: yes", "\"yes\" is neither true nor false"),
         ("limits:\n  tracksPerUser: 0", "\"0\" is not a number of tracks from 1 to 64"),
         ("limits:\n  tracksPerUser: 65", "\"65\" is not a number of tracks from 1 to 64"),
-        ("media:\n  silence: 14s", "p.yaml:2: media.silence: 14s is out of range; give from 15s to 10m"),
-        ("media:\n  silence: 11m", "11m is out of range; give from 15s to 10m"),
+        ("media:\n  silence: 4s", "p.yaml:2: media.silence: 4s is out of range; give from 5s to 30s"),
+        (
+            "media:\n  silence: 31s",
+            "31s is out of range; give from 5s to 30s: to a client that was not heard for 30s nothing may be sent"
+        ),
+        ("media:\n  silence: 9223372036854775807h", "give from 5s to 30s: to a client that was not heard"),
         (
             "media:\n  iceServers: x",
             "media.iceServers: a single value where a list belongs; begin each server with \"- urls: LIST\""
@@ -429,10 +433,10 @@ struct ConfigurationLoaderTests {
 
     @Test func whatTheRoomsAndTheDoorsGet() throws {
         let text =
-            "media:\n  silence: 45s\n  iceServers:\n    - urls: stun:a\n    - {urls: turn:b, username: c, credential: d}\n"
+            "media:\n  silence: 25s\n  iceServers:\n    - urls: stun:a\n    - {urls: turn:b, username: c, credential: d}\n"
             + "    - {urls: turn:e, secret: long-enough}\n"
         let configuration = try load(text + Self.apps).configuration
-        #expect(RoomLimits(configuration.limits, configuration.media).transportSilence == .seconds(45))
+        #expect(RoomLimits(configuration.limits, configuration.media).transportSilence == .seconds(25))
         #expect(
             configuration.media.iceServers.map { ICEServer($0) } == [
                 ICEServer(urls: ["stun:a"]),

@@ -135,7 +135,7 @@ struct NodeAddressesTests {
         #expect(take(.addresses(old.reversed()), .nothing("not known")) == [], "the order turns")
         #expect(names.found["a.example"] == .addresses(old))
 
-        let gone = "a.example is not found any more (try again); its addresses of before are announced on"
+        let gone = "a.example is not found any more (try again); its addresses of before still count"
         #expect(take(.nothing("try again"), .nothing("not known")) == [gone])
         #expect(take(.nothing("try again"), .nothing("another")) == [])
         #expect(names.found["a.example"] == .addresses(old))
@@ -143,12 +143,62 @@ struct NodeAddressesTests {
         #expect(take(.nothing("try again"), .nothing("")) == [gone])
 
         let both = [
-            "a.example is at 203.0.113.7 now; that is announced to those who join from here on",
-            "b.example is at 203.0.113.9, 203.0.113.8 now; that is announced to those who join from here on",
+            "a.example is at 203.0.113.7 now", "b.example is at 203.0.113.9, 203.0.113.8 now",
         ]
         #expect(take(.addresses(new), .addresses(old)) == both)
         #expect(names.found == ["a.example": .addresses(new), "b.example": .addresses(old)])
         #expect(take(.addresses(new), .addresses(old)) == [])
+    }
+
+    /// The log says that an address is announced only if it is, and why if not.
+    @Test func whatIsSaidToBeAnnouncedIs() throws {
+        let machine = try addresses("127.0.0.1", "10.0.0.5")
+        let names: [AnnouncedHost] = [.name("a.example"), .name("b.example")]
+        func media(_ more: AnnouncedHost...) throws -> NodeConfiguration.Media {
+            try self.media(announce: names + more)
+        }
+        func found(_ a: String..., b: String...) throws -> [String: HostNames.Found] {
+            ["a.example": .addresses(try a.map(address)), "b.example": .addresses(try b.map(address))]
+        }
+        func take(
+            _ found: [String: HostNames.Found], _ media: NodeConfiguration.Media, _ announcement: inout Announcement
+        ) -> [String] {
+            let lines = announcement.take(NodeAddresses(media, machine: machine, names: found))
+            return lines
+        }
+        let alone = try media()
+        var announcement = Announcement(
+            NodeAddresses(alone, machine: machine, names: try found("203.0.113.9", b: "2001:db8::9")))
+        let said = "announced to those who join or restart from here on: "
+        #expect(try take(found("203.0.113.9", b: "2001:db8::8"), alone, &announcement) == [], "its warning was said")
+        #expect(try take(found("203.0.113.7", b: "2001:db8::8"), alone, &announcement) == [said + "203.0.113.7"])
+        #expect(announcement.addresses.candidates.map(\.host) == ["203.0.113.7"])
+
+        // Nothing is left: what there was stays.
+        let failure = try take(found("2001:db8::7", b: "2001:db8::8"), alone, &announcement)
+        #expect(
+            failure == [
+                "nothing can be announced of a.example, b.example; "
+                    + "a.example is not announced: the node listens on no IPv6 address; "
+                    + "b.example is not announced: the node listens on no IPv6 address; announced as before: 203.0.113.7"
+            ])
+        #expect(announcement.addresses.candidates.map(\.host) == ["203.0.113.7"])
+        #expect(
+            announcement.addresses.announced.map(\.host) == ["203.0.113.7", "127.0.0.1"], "plain clients, too")
+        #expect(try take(found("203.0.113.7", b: "2001:db8::8"), alone, &announcement) == [], "back where it was")
+        #expect(
+            try take(found("2001:db8::7", b: "203.0.113.6"), alone, &announcement) == [
+                "a.example is not announced: the node listens on no IPv6 address", said + "203.0.113.6",
+            ])
+
+        // What another entry announces already is no change.
+        let with = try media(.address(address("203.0.113.5")))
+        var both = Announcement(
+            NodeAddresses(with, machine: machine, names: try found("203.0.113.5", b: "203.0.113.4")))
+        #expect(both.addresses.candidates.map(\.host) == ["203.0.113.5", "203.0.113.4"])
+        #expect(try take(found("203.0.113.5", b: "203.0.113.5"), with, &both) == [said + "203.0.113.5"])
+        #expect(try take(found("203.0.113.5", b: "2001:db8::4"), with, &both).count == 1)
+        #expect(both.addresses.candidates.map(\.host) == ["203.0.113.5"])
     }
 
     @Test func candidatesArePrinted() throws {

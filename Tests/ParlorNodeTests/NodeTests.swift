@@ -123,8 +123,47 @@ struct NodeTests {
         node.lookUpNames()
         #expect(try await told("d") == (["127.0.0.3"], true))
         await node.stop()
-        let said = lines.withLock { $0 }.filter { $0.hasPrefix("media.example.com") }
-        #expect(said.count == 2 && said[0].contains("127.0.0.3") && said[1].contains("away"), "\(said)")
+        let said = lines.withLock { $0 }.filter { $0.contains("media.example.com") || $0.contains("announced") }
+        #expect(
+            said == [
+                "media.example.com is at 127.0.0.3 now",
+                "announced to those who join or restart from here on: 127.0.0.3",
+                "media.example.com is not found any more (the resolver is away); its addresses of before still count",
+            ])
+    }
+
+    /// Of a name that moves to where the node does not listen, nothing is announced, and nothing else is said.
+    @Test func whatCannotBeAnnouncedIsNot() async throws {
+        var loaded = try configuration()
+        loaded.configuration.media.announce = [.name("media.example.com")]
+        let resolver = Mutex(HostNames.Found.addresses([TransportAddress(ipv4: 0x7F00_0002, port: 0)]))
+        let lines = Mutex<[String]>([])
+        let node = try Node(
+            loaded, machine: [TransportAddress(ipv4: 0x7F00_0001, port: 0)], lookUp: { _ in resolver.withLock { $0 } },
+            log: { line in lines.withLock { $0.append(line) } })
+        let ipv6 = try #require(TransportAddress(host: "2001:db8::9", port: 0))
+        resolver.withLock { $0 = .addresses([ipv6]) }
+        node.lookUpNames()
+        let answer = try await whip(node, as: "a").text
+        #expect(answer.contains(" 127.0.0.2 ") && !answer.contains("2001:db8::9"), "\(answer)")
+        await node.stop()
+        let said = lines.withLock { $0 }.filter { $0.contains("media.example.com") }
+        #expect(
+            said == [
+                "media.example.com is at 2001:db8::9 now",
+                "nothing can be announced of media.example.com; media.example.com is not announced: the node listens on "
+                    + "no IPv6 address; announced as before: 127.0.0.2",
+            ])
+    }
+
+    /// What is allowed and costs sound connections is said at the start.
+    @Test(arguments: [(5, true), (14, true), (15, false), (30, false)])
+    func aShortSilenceIsWarnedOf(seconds: Int, isWarned: Bool) async throws {
+        var loaded = try configuration()
+        loaded.configuration.media.silence = .seconds(seconds)
+        let node = try Node(loaded, machine: [TransportAddress(ipv4: 0x7F00_0001, port: 0)])
+        await node.stop()
+        #expect(node.warnings.contains { $0.hasPrefix("media.silence ") } == isWarned, "\(node.warnings)")
     }
 
     /// From the file to the answer; the summary shows where they are and not what lets in.

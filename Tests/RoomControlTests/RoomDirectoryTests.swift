@@ -31,8 +31,10 @@ import Testing
                 PlainLegSettings(areAllowed: true, announced: [TransportAddress(ipv4: 0x7F00_0001, port: 0)])))
     }
 
-    func token(_ user: String, _ room: String) -> String {
-        RoomToken(app: "a", room: room, user: user, expiresAt: clock.clock.unixTime() + 1000).signed(by: Self.key)
+    func token(_ user: String, _ room: String) throws -> RoomToken {
+        let text = RoomToken(app: "a", room: room, user: user, expiresAt: clock.clock.unixTime() + 1000)
+            .signed(by: Self.key)
+        return try endpoint.verify(text)
     }
 
     @discardableResult
@@ -52,7 +54,7 @@ import Testing
             """
         return try await endpoint.join(
             JoinEndpoint.Request(
-                token: token(user, room), kind: kind, offer: offer.replacing("\n", with: "\r\n"),
+                token: try token(user, room), kind: kind, offer: offer.replacing("\n", with: "\r\n"),
                 client: TransportAddress(ipv4: 0x7F00_0001, port: 4000)))
     }
 
@@ -83,7 +85,7 @@ import Testing
     @Test func anEmptyRoomClosesAndItsNameBecomesFree() async throws {
         let leg = try await join("u", "one")
         let first = try #require(await directory.room(leg.room)).instance
-        #expect(try await endpoint.removeLeg(leg.id, .sending, token: token("u", "one")) == .removed)
+        #expect(await endpoint.removeLeg(leg.id, .sending, token: try token("u", "one")) == .removed)
         await clock.advance(by: .milliseconds(9_999))
         #expect(await directory.room(leg.room)?.instance == first)
         await clock.advance(by: .milliseconds(1))
@@ -98,7 +100,7 @@ import Testing
     @Test func aJoinAtTheInstantOfClosingGetsANewRoom() async throws {
         let leg = try await join("u", "one")
         let first = try #require(await directory.room(leg.room)).instance
-        _ = try await endpoint.removeLeg(leg.id, .sending, token: token("u", "one"))
+        _ = await endpoint.removeLeg(leg.id, .sending, token: try token("u", "one"))
         // The timer is late: the directory still knows the old room when the join comes.
         clock.jump(by: .seconds(10))
         #expect(await directory.room(leg.room)?.instance == first)

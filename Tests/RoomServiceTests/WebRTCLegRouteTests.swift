@@ -306,6 +306,23 @@ import WebTransport
         #expect(!link.contains(secret))
         let options = await node.send("OPTIONS", "/whip")
         #expect(options.headers["Link"] == "<stun:a.example.net>; rel=\"ice-server\"")
+
+        // A restart when they have run out comes with new ones, for another day; a candidate's answer has none.
+        let location = try #require(answer.headers["Location"])
+        let tag = try #require(answer.headers["ETag"])
+        await node.clock.advance(by: .seconds(100_000))
+        let later = node.clock.clock.unixTime() + 86_400
+        #expect(later == expiry + 100_000)
+        let renewed = try #require(TURNCredential(secret: secret, user: "alice", expiresAt: later))
+        #expect(await Self.patch(node, location, ifMatch: tag, Self.candidate).headers["Link"] == nil)
+        let restarted = await Self.patch(node, location, ifMatch: "*", Self.restart)
+        #expect(
+            restarted.status == 200
+                && restarted.headers["Link"]
+                    == link.replacing("\(expiry):alice", with: "\(later):alice")
+                    .replacing(made.password, with: renewed.password)
+        )
+        #expect(await Self.patch(node, location, as: "bob", ifMatch: "*", Self.restart).headers["Link"] == nil)
         for text in ["\(server)", "\([server])", String(reflecting: [server]), "\(made)", String(reflecting: [made])] {
             #expect(!text.contains(secret) && !text.contains(made.password), "in a log it would be read: \(text)")
         }

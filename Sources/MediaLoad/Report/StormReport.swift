@@ -39,7 +39,7 @@ package struct StormReport: Codable, Sendable, Equatable {
 
     /// Joins a second that were wanted.
     package var wantedRate: Double
-    /// And that began.
+    /// And that began before the end of the time.
     package var rate: Double
     package var joined: UInt64
     package var failed: UInt64
@@ -114,15 +114,17 @@ extension StormReport {
     /// Two tables: the streams, and those who came.
     package var text: String {
         var streams = LoadTable(
-            "streams", "packets", "latency p50", "p99", "max ms", "own lag p50", "p99", "max ms", "node CPU", "own CPU")
+            "streams", "seconds", "packets", "latency p50", "p99", "max ms", "own lag p50", "p99", "max ms", "node CPU",
+            "own CPU")
         for (name, phase) in [("before", before), ("during", during)] {
             streams.add(
-                [name, "\(phase.latency.count)"] + Self.cells(phase.latency) + Self.cells(phase.lag) + [
-                    phase.nodeProcessorPercent.map { LoadReport.fixed($0, 0) + "%" } ?? "-",
-                    LoadReport.fixed(phase.testerProcessorPercent, 0) + "%",
-                ])
+                [name, LoadReport.fixed(phase.seconds, 1), "\(phase.latency.count)"] + Self.cells(phase.latency)
+                    + Self.cells(phase.lag) + [
+                        phase.nodeProcessorPercent.map { LoadReport.fixed($0, 0) + "%" } ?? "-",
+                        LoadReport.fixed(phase.testerProcessorPercent, 0) + "%",
+                    ])
         }
-        streams.add(["added", "-"] + Self.cells(added) + ["-", "-", "-", "-", "-"])
+        streams.add(["added", "-", "-"] + Self.cells(added) + ["-", "-", "-", "-", "-"])
         var joins = LoadTable(
             "joins", "wanted/s", "begun/s", "joined", "failed", "join p50", "p99", "max ms", "begun late p50", "p99",
             "max ms")
@@ -130,8 +132,19 @@ extension StormReport {
             [
                 "storm", LoadReport.fixed(wantedRate, 0), LoadReport.fixed(rate, 1), "\(joined)", "\(failed)",
             ] + Self.cells(self.joins) + Self.cells(begunLate))
-        return streams.text + "\n" + joins.text
+        return streams.text + "\n" + joins.text + (shortfall.map { "\n\($0)\n" } ?? "")
             + "\nLoad average at the beginning \(LoadReport.fixed(loadAverage, 1)) on \(LoadMachine.processors) processors.\n"
+    }
+
+    /// Of the wanted joins, as many must begin for the figures to be those of that rate.
+    private static let enough = 0.95
+
+    /// What to say of a storm that was weaker than wanted; `nil`: it was not.
+    package var shortfall: String? {
+        guard rate < wantedRate * Self.enough else { return nil }
+        return
+            "Only \(LoadReport.fixed(rate, 1)) joins a second began of \(LoadReport.fixed(wantedRate, 0)) that were wanted: "
+            + "what the streams show is of so many. Joins hang, or the tester does not follow (begun late)."
     }
 
     private static func cells(_ times: Times) -> [String] {

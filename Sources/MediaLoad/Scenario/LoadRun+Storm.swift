@@ -23,11 +23,21 @@ extension LoadRun {
         let calm = await moment(lag, probe, path)
         output.note("\(scenario.duration) s with \(LoadReport.fixed(rate, 0)) joins a second")
         StormPriority.lower()
-        let visits = await visits(rate, path)
-        let end = await moment(lag, probe, path)
+        // At its time, whatever hangs: seconds without joins would make the figures of those with them look better.
+        let deadline = LoadClock.monotonic + Int64(scenario.duration) * 1_000_000_000
+        async let ending = moment(at: deadline, lag, probe, path)
+        let visits = await visits(rate, until: deadline, path)
+        let end = await ending
         lag.stop()
         tally.storm = StormReport(
             wantedRate: rate, visits: visits, before: calm.since(start), during: end.since(calm), loadAverage: average)
+    }
+
+    private func moment(
+        at deadline: Int64, _ lag: LagProbe, _ probe: NodeProbe?, _ path: ClientPath
+    ) async -> StormMoment {
+        await sleep(until: deadline)
+        return await moment(lag, probe, path)
     }
 
     private func moment(_ lag: LagProbe, _ probe: NodeProbe?, _ path: ClientPath) async -> StormMoment {
@@ -39,8 +49,8 @@ extension LoadRun {
             tester: SignallingRun.processorTime)
     }
 
-    /// Each at its time, whatever became of those before.
-    private func visits(_ rate: Double, _ path: ClientPath) async -> StormVisits {
+    /// Each at its time, whatever became of those before, and none begins after the deadline. Returns when the last has ended.
+    private func visits(_ rate: Double, until deadline: Int64, _ path: ClientPath) async -> StormVisits {
         var visits = StormVisits()
         let begun = LoadClock.monotonic
         let count = Int(rate * Double(scenario.duration))
@@ -50,11 +60,11 @@ extension LoadRun {
                 let due = begun + Int64(Double(number) * 1e9 / rate)
                 let rest = due - LoadClock.monotonic
                 if rest > 0 { try? await Task.sleep(for: .nanoseconds(rest)) }
-                if stop.isRequested { break }
                 if open >= Self.mostVisits, let done = await group.next() {
                     visits.add(done)
                     open -= 1
                 }
+                if stop.isRequested || LoadClock.monotonic >= deadline { break }
                 visits.begunLate.add(microseconds: (LoadClock.monotonic - due) / 1000)
                 group.addTask { await self.visit(number, path) }
                 open += 1

@@ -103,7 +103,10 @@ extension ConfigurationKey where Root == NodeConfiguration {
                 show: { $0.rawValue }),
             .init(
                 "media.silence", "TIME", "life of a WebRTC connection that is not heard", \.media.silence,
-                .time(.seconds(15) ... .seconds(600)), show: Numbers.time),
+                .time(
+                    .seconds(5) ... .seconds(30),
+                    noLongerSince: "to a client that was not heard for 30s nothing may be sent (RFC 7675)"),
+                show: Numbers.time),
             .init(
                 "media.plain.enabled", "BOOL", "allow plain SRTP legs, whose keys are in the SDP",
                 \.media.plain.enabled,

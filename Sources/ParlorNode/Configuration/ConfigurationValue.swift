@@ -95,7 +95,9 @@ extension ValueReader where T == Int? {
 
 extension ValueReader where T == Duration {
     /// A time with its unit: `500ms`, `30s`, `15m`, `1h`. Only `0` needs none.
-    static func time(_ range: ClosedRange<Duration>) -> ValueReader {
+    ///
+    /// - Parameter reason: why no more than that; the complaint about a longer time ends with it.
+    static func time(_ range: ClosedRange<Duration>, noLongerSince reason: String? = nil) -> ValueReader {
         ValueReader { (value) throws(ValueComplaint) in
             let text = try value.single()
             if text == "0", range.contains(.zero) { return .zero }
@@ -105,8 +107,10 @@ extension ValueReader where T == Duration {
             }
             let (milliseconds, overflow) = number.multipliedReportingOverflow(by: factor)
             guard !overflow, range.contains(.milliseconds(milliseconds)) else {
+                let isTooLong = overflow || .milliseconds(milliseconds) > range.upperBound
                 throw ValueComplaint(
                     "\(text) is out of range; give from \(Numbers.time(range.lowerBound)) to \(Numbers.time(range.upperBound))"
+                        + (isTooLong ? reason.map { ": \($0)" } ?? "" : "")
                 )
             }
             return .milliseconds(milliseconds)

@@ -13,7 +13,8 @@ package struct AnnouncedNames: Sendable {
         for case (let name, .nothing) in found { failing.insert(name) }
     }
 
-    /// What came of looking again. Returns lines for the log; empty: nothing has changed.
+    /// What came of looking again. Returns lines for the log; empty: nothing has changed. What of it is announced is the
+    /// `Announcement`'s to say.
     package mutating func take(_ latest: [String: HostNames.Found]) -> [String] {
         var lines: [String] = []
         for (name, outcome) in latest.sorted(by: { $0.key < $1.key }) {
@@ -21,7 +22,7 @@ package struct AnnouncedNames: Sendable {
             case .nothing(let reason):
                 // Clients that know the old addresses may still reach them, and there are no others.
                 guard failing.insert(name).inserted else { continue }
-                lines.append("\(name) is not found any more (\(reason)); its addresses of before are announced on")
+                lines.append("\(name) is not found any more (\(reason)); its addresses of before still count")
             case .addresses(let addresses):
                 let wasFailing = failing.remove(name) != nil
                 // Resolvers hand out the same addresses in turning order, which means nothing.
@@ -31,7 +32,7 @@ package struct AnnouncedNames: Sendable {
                 let hosts = addresses.map(\.host).joined(separator: ", ")
                 lines.append(
                     isNew
-                        ? "\(name) is at \(hosts) now; that is announced to those who join from here on"
+                        ? "\(name) is at \(hosts) now"
                         : "\(name) is found again, at the same addresses")
             }
         }

@@ -11,16 +11,16 @@ final class NameWatch: Sendable {
     private let names: Mutex<AnnouncedNames>
     private let isStopped = Atomic<Bool>(false)
     private let queue = DispatchQueue(label: "names")
-    private let onChange: @Sendable ([String: HostNames.Found]) -> Void
+    private let onChange: @Sendable ([String: HostNames.Found]) -> [String]
     private let log: @Sendable (String) -> Void
 
     /// - Parameters:
     ///   - found: what was found at start.
-    ///   - onChange: gets the last good word about every name when one has changed.
+    ///   - onChange: gets the last good word about every name when one has changed; says, for the log, what comes of it.
     init(
         _ hosts: [AnnouncedHost], found: [String: HostNames.Found],
         lookUp: @escaping @Sendable (String) -> HostNames.Found, log: @escaping @Sendable (String) -> Void,
-        onChange: @escaping @Sendable ([String: HostNames.Found]) -> Void
+        onChange: @escaping @Sendable ([String: HostNames.Found]) -> [String]
     ) {
         self.hosts = hosts
         self.lookUp = lookUp
@@ -47,7 +47,7 @@ final class NameWatch: Sendable {
         let latest = HostNames.look(up: hosts, by: lookUp)
         if isStopped.load(ordering: .relaxed) { return }
         let (lines, found) = names.withLock { names in (names.take(latest), names.found) }
-        for line in lines { log(line) }
-        if !lines.isEmpty { onChange(found) }
+        if lines.isEmpty { return }
+        for line in lines + onChange(found) { log(line) }
     }
 }

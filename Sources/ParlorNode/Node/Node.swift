@@ -4,6 +4,7 @@ import MediaTransport
 package import MediaWire
 import RoomControl
 import RoomService
+import Synchronization
 import WebTransport
 
 /// A running node: the media engine, the rooms and the HTTP server, put together from a configuration.
@@ -37,6 +38,8 @@ package final class Node: Sendable {
     /// Longer than a node runs; clients do not look at it (RFC 8827, section 6.5), but some libraries do.
     private static let certificateDays = 3650
 
+    /// Clients check every 4 to 6 s (RFC 7675, section 5.1), and a path that is quiet for 10 s needs time for its restart.
+    private static let shortSilence = Duration.seconds(15)
     /// Requests under way get this long when the node stops.
     private static let grace = Duration.milliseconds(300)
     /// The last lines of the log get this long.
@@ -136,15 +139,19 @@ package final class Node: Sendable {
         settings.log = log
         settings.moreMetrics = { webhooks.statistics.metrics }
         let plainLegs = settings.plainLegs
+        let announcement = Mutex(Announcement(addresses))
         names =
             found.isEmpty
             ? nil
             : NameWatch(configuration.media.announce ?? [], found: found, lookUp: lookUp, log: log) { names in
                 let addresses = NodeAddresses(configuration.media, machine: machine, names: names)
                 // Who is in stays where it is; who joins or restarts learns the new ones.
-                if addresses.failure != nil { return }
-                environment.announcing.value.announced = addresses.candidates
-                plainLegs.value.announced = addresses.announced
+                return announcement.withLock { announcement in
+                    let lines = announcement.take(addresses)
+                    environment.announcing.value.announced = announcement.addresses.candidates
+                    plainLegs.value.announced = announcement.addresses.announced
+                    return lines
+                }
             }
         let services = NodeServices(
             apps: apps, directory: directory, savedRooms: savedRooms, environment: environment, settings: settings,
@@ -322,6 +329,11 @@ package final class Node: Sendable {
             warnings.append("the app demo has the development keys, which everybody knows")
         } else if configuration.dataDir == nil {
             warnings.append("apps and rooms made by the server API end with the node: dataDir is not set")
+        }
+        if configuration.media.silence < Node.shortSilence {
+            warnings.append(
+                "media.silence is below 15s: clients check every 4 to 6 s, so a lost check or two end a sound connection"
+            )
         }
         return warnings
     }

@@ -22,7 +22,8 @@ package struct JoinEndpoint: Sendable {
 
     /// What a client asks for.
     package struct Request: Sendable {
-        package var token: String
+        /// As `verify` gave it.
+        package var token: RoomToken
         package var kind: LegKind
         package var offer: String
         package var picks: [LegPick]
@@ -31,7 +32,9 @@ package struct JoinEndpoint: Sendable {
         /// Where the HTTP request came from; a playing leg's media goes to no other host.
         package var client: TransportAddress
 
-        package init(token: String, kind: LegKind, offer: String, picks: [LegPick] = [], client: TransportAddress) {
+        package init(
+            token: RoomToken, kind: LegKind, offer: String, picks: [LegPick] = [], client: TransportAddress
+        ) {
             self.token = token
             self.kind = kind
             self.offer = offer
@@ -42,7 +45,7 @@ package struct JoinEndpoint: Sendable {
 
     /// Lets a user in with a leg, or says why not; then nothing of it stays behind.
     package func join(_ request: Request) async throws(JoinRefusal) -> JoinedLeg {
-        let token = try verify(request.token)
+        let token = request.token
         guard admission.isOpen else { throw .draining }
         if request.picks.contains(.user(token.user)) { throw .ownUser }
         let leg = try read(request, of: token.user)
@@ -127,8 +130,9 @@ package struct JoinEndpoint: Sendable {
     }
 
     /// Ends a leg for the user to whom it belongs.
-    package func removeLeg(_ id: LegID, _ kind: LegKind, token: String) async throws(JoinRefusal) -> RemovalOutcome {
-        let token = try identify(token)
+    ///
+    /// - Parameter token: as `identify` gave it.
+    package func removeLeg(_ id: LegID, _ kind: LegKind, token: RoomToken) async -> RemovalOutcome {
         guard let room = await directory.room(id.room), let owner = await room.owner(of: id), owner.kind == kind else {
             return .noSuchLeg
         }
@@ -144,11 +148,12 @@ package struct JoinEndpoint: Sendable {
 
     /// A fragment for the ICE session of a leg, by the user to whom it belongs.
     ///
-    /// - Parameter entityTags: of the ICE sessions that it is good for; `nil`: it begins a new one.
+    /// - Parameters:
+    ///   - entityTags: of the ICE sessions that it is good for; `nil`: it begins a new one.
+    ///   - token: as `identify` gave it.
     package func changeICE(
-        of id: LegID, _ kind: LegKind, _ fragment: TrickleFragment, entityTags: [String]?, token: String
-    ) async throws(JoinRefusal) -> ChangeOutcome {
-        let token = try identify(token)
+        of id: LegID, _ kind: LegKind, _ fragment: TrickleFragment, entityTags: [String]?, token: RoomToken
+    ) async -> ChangeOutcome {
         guard let room = await directory.room(id.room), let owner = await room.owner(of: id), owner.kind == kind else {
             return .noSuchLeg
         }

@@ -56,7 +56,10 @@ enum ConfigurationExercise {
             configuration.limits.httpConnections >= 1, configuration.media.receiveBuffer > 0
         else { return "a limit out of its range" }
         let servers = configuration.media.iceServers
-        guard configuration.media.silence >= .seconds(15), servers.reduce(0, { $0 + $1.urls.count }) <= 16 else {
+        // Beyond 30 s nothing may be sent (RFC 7675, section 5.1).
+        guard (.seconds(5) ... .seconds(30)).contains(configuration.media.silence),
+            servers.reduce(0, { $0 + $1.urls.count }) <= 16
+        else {
             return "a silence or ICE servers out of their ranges"
         }
         for server in servers {

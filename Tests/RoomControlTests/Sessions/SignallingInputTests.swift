@@ -186,15 +186,21 @@ import Testing
             return
         }
         #expect(error.type == "send-message" && error.messageID == "m7" && error.code == .invalidParameter)
+        // Of what cannot be read there is no id, whatever stands in it.
+        await user.send(#"send-message={"msgid":"m8","text":7}"#)
+        guard case .notification(.frameError(let error))? = try user.texts.last.map(ServerMessage.init(frame:)) else {
+            Issue.record("\(user.texts.last ?? "")")
+            return
+        }
+        #expect(error.type == "send-message" && error.messageID == nil && error.code == .invalidParameter)
         await user.send("mute-tracks", MuteTracks(tracks: [TrackMute(trackID: "none", muted: true)]))
         #expect(user.code("mute-tracks") == .publishNotExist)
         await user.send("stop-merge={\"id\":\"m\"}")
         #expect(user.code("stop-merge") == .invalidParameter)
         // It has an rpcid, though nobody looks for its answer.
         await user.send("send-qos-message", SendQoSMessage(qos: String(repeating: "x", count: 65_537), rpcid: "q"))
-        #expect(
-            user.texts.last?.hasPrefix("send-qos-message-res={\"rpcid\":\"q\"") == true
-                || user.texts.last?.contains("\"rpcid\":\"q\"") == true)
+        let answer = user.texts.last ?? ""
+        #expect(answer.hasPrefix("send-qos-message-res={") && answer.contains("\"rpcid\":\"q\""), "\(answer)")
         for text in user.texts where text.prefix(while: { $0 != "=" }).hasSuffix("-res") {
             #expect(text.contains("\"rpcid\":\""), "\(text)")
         }
