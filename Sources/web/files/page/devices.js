@@ -15,8 +15,11 @@ export class OwnMedia {
     video = undefined;
     /** Why one of both is missing, if the other is there: for `explain`. */
     problem = undefined;
+    /** As of `open`; undefined until that has succeeded. */
+    kind = undefined;
     #synthetic;
     #isOpening = 0;
+    #giveUp = () => {};
 
     /** `devices`, `synthetic` or `none`. Throws what getUserMedia throws when it gives neither sound nor picture. */
     async open(kind, name) {
@@ -27,9 +30,11 @@ export class OwnMedia {
             this.audio = this.#synthetic.audio;
             this.video = this.#synthetic.video;
         } else if (kind === 'devices') {
-            const { tracks, problem } = await capture();
-            // Another choice was made while the browser asked.
-            if (turn !== this.#isOpening) return tracks.forEach((track) => track.stop());
+            const asked = capture();
+            await Promise.race([asked, new Promise((resolve) => { this.#giveUp = resolve; })]);
+            // Another choice was made while the browser asked: its answer, whenever it comes, is nobody's.
+            if (turn !== this.#isOpening) return letGo(asked);
+            const { tracks, problem } = await asked;
             this.problem = problem;
             this.audio = tracks.find((track) => track.kind === 'audio');
             this.video = tracks.find((track) => track.kind === 'video');
@@ -37,13 +42,19 @@ export class OwnMedia {
         this.kind = kind;
     }
 
-    close() {
+    /** Gives up what is being opened: what the browser still gives is stopped, and `open` ends. */
+    cancel() {
         this.#isOpening += 1;
+        this.#giveUp();
+    }
+
+    close() {
+        this.cancel();
         this.#synthetic?.stop();
         this.#synthetic = undefined;
         this.audio?.stop();
         this.video?.stop();
-        this.audio = this.video = this.problem = undefined;
+        this.audio = this.video = this.problem = this.kind = undefined;
     }
 
     get synthetic() { return this.#synthetic; }
@@ -78,6 +89,10 @@ export class OwnMedia {
 
     /** Somebody else stops it. */
     forget(media) { if (this[media.kind] === media) this[media.kind] = undefined; }
+}
+
+function letGo(asked) {
+    asked.then(({ tracks }) => { for (const track of tracks) track.stop(); }, () => {});
 }
 
 function chosen(kind) { return remembered(kind) ? { deviceId: { exact: remembered(kind) } } : {}; }

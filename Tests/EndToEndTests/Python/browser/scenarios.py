@@ -476,6 +476,48 @@ async def no_devices(stage, step):
 
 
 @scenario("failures")
+async def unanswered(stage, step):
+    """somebody who joins before the browser's question is answered"""
+    bob = await stage.person("prompt", "Bob", "bob", publishes=False)
+    page = await stage.page("/?room=prompt&name=Anna&user=anna&source=none&lang=en", "anna")
+    # The question stands until `answer` is called.
+    await page.js("""(() => {
+        const real = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+        globalThis.given = [];
+        navigator.mediaDevices.getUserMedia = (wanted) => new Promise((resolve) => {
+            globalThis.answer = async () => { const stream = await real(wanted); given.push(...stream.getTracks()); resolve(stream); };
+        });
+        globalThis.choose = (source) => {
+            delete globalThis.answer;
+            document.querySelector('#source').value = source;
+            document.querySelector('#source').dispatchEvent(new Event('change'));
+        };
+        choose('devices');
+    })()""")
+    await page.until("!!globalThis.answer", "the browser asks")
+    await page.click("#join")
+    await page.js("answer()")
+    anna = Person(page, "Anna", "anna")
+    await anna.joined()
+    need(await page.js("parlor.client.publishedTracks.length") == 2, "it joins with what the browser gave")
+    await bob.has_picture(anna)
+    step("the join waits for the answer")
+    await page.click("#leave")
+    await bob.until("!document.querySelector('.tile[data-key=anna]')", "it has left")
+    need(await page.js("given.every((media) => media.readyState === 'ended')"), "its devices are let go")
+    await page.js("(choose('devices'), 1)")
+    await page.until("!!globalThis.answer", "the browser asks again")
+    await page.js("globalThis.late = answer")
+    await page.click("#join")
+    await page.js("(choose('none'), 1)")
+    await anna.joined(publishes=False)
+    await page.js("late()")
+    await page.until("given.length === 4 && given.every((media) => media.readyState === 'ended')", "what comes too late is let go")
+    need(await page.js("parlor.client.publishedTracks.length === 0 && !parlor.media.audio && !parlor.media.video"), "and is nobody's")
+    step("or for another choice; what the browser gives then is stopped")
+
+
+@scenario("failures")
 async def insecure(stage, step):
     """a page by http from elsewhere: no devices, and the call all the same"""
     base = stage.url.replace("127.0.0.1", "plain.test")
