@@ -351,12 +351,20 @@ async def moderation(stage, step):
     need(refused == 10051, f"and the server refuses it with 10051, not {refused}")
     step("who is no host removes nobody")
     await host.press("p")
+    # The list is drawn anew at each mute: who is on it with the keyboard stays there.
+    await host.js("document.querySelector('.people li[data-user=carol] button').focus()")
+    for sign in ("", "!"):
+        await bob.press("m")
+        await host.until(f"{sign}(document.querySelector('.people li[data-user=bob] .icon').dataset.icon === 'microphoneOff')", "a mute is shown")
+        need(await host.js("document.activeElement.closest('li')?.dataset.user") == "carol", "and the focus stays at its line")
     await host.click(".people li[data-user=carol] button")
     await host.until("document.querySelector('#dialog').open", "the page asks back")
     await stage.shot(host, "remove")
     await host.click("#dialog .danger")
     need(await carol.ending() == "You were removed from the room.", "the removed one reads why")
     await host.until("!document.querySelector('.tile[data-key=carol]')", "and is gone")
+    await host.until("document.querySelectorAll('.people li').length === 2 && document.querySelector('#panel').contains(document.activeElement)",
+                     "the list's line, too, and the focus stays in the list")
     await stage.shot(carol, "removed")
     step("a host removes somebody, who reads why")
     await carol.click("#again")
