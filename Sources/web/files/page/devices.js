@@ -60,14 +60,7 @@ export class OwnMedia {
     get synthetic() { return this.#synthetic; }
 
     /** Tracks for the client. */
-    localTracks() {
-        return [
-            ...(this.audio ? [new LocalTrack(this.audio, { tag: 'microphone', bitrate: MICROPHONE_KBPS })] : []),
-            ...(this.video ? [new LocalTrack(this.video, {
-                tag: 'camera', bitrate: CAMERA_KBPS, simulcast: true, framesPerSecond: wishes.framesPerSecond ?? 30,
-            })] : []),
-        ];
-    }
+    localTracks() { return [this.audio, this.video].filter(Boolean).map(localTrack); }
 
     /** Remembers which camera or microphone is wanted. */
     choose(kind, id) { remember(kind, id); }
@@ -87,10 +80,24 @@ export class OwnMedia {
         if (present !== media) present?.stop();
     }
 
+    /** What a track is made of that is not sent any more: a device is let go; the synthetic source stays for another track. */
+    discard(track) {
+        if (this.#synthetic) return;
+        this.forget(track.mediaStreamTrack);
+        track.stop();
+    }
+
     /** Somebody else stops it. */
     forget(media) { if (this[media.kind] === media) this[media.kind] = undefined; }
 }
 
+/** A track for the client, of what is heard or seen here. */
+export function localTrack(media) {
+    if (media.kind === 'audio') return new LocalTrack(media, { tag: 'microphone', bitrate: MICROPHONE_KBPS });
+    return new LocalTrack(media, { tag: 'camera', bitrate: CAMERA_KBPS, simulcast: true, framesPerSecond: wishes.framesPerSecond ?? 30 });
+}
+
+/** Stops what the browser gives, whenever it does. */
 function letGo(asked) {
     asked.then(({ tracks }) => { for (const track of tracks) track.stop(); }, () => {});
 }

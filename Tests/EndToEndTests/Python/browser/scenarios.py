@@ -319,6 +319,21 @@ async def devices(stage, step):
     await page.click("#toggle-camera")
     await page.until("!parlor.room.ownTracks.isOpening('camera')", "it is not waited for any more")
     need(await page.js("parlor.room.camera.isMuted"), "on and off at once leaves it off")
+    # Pressed again when the camera is there already, and not yet what is sent.
+    await page.js("""(() => {
+        const real = RTCRtpSender.prototype.replaceTrack;
+        RTCRtpSender.prototype.replaceTrack = async function (media) {
+            RTCRtpSender.prototype.replaceTrack = real;
+            globalThis.device = media;
+            await new Promise((resolve) => { globalThis.goOn = resolve; });
+            return real.call(this, media);
+        };
+    })()""")
+    await page.click("#toggle-camera")
+    await page.until("!!globalThis.goOn", "the camera is there")
+    await page.click("#toggle-camera")
+    await page.js("goOn()")
+    await page.until("device.readyState === 'ended' && parlor.room.camera.isMuted", "it stays off, and its light goes out")
     told = {frame[1:].split("=")[0] for frame in page.frames[before:] if frame[0] == ">"} - {"pong", "send-qos-message"}
     need(told == {"mute-tracks"}, f"only the mute is told: {told}")
     # Unplugged.
@@ -523,6 +538,65 @@ async def unanswered(stage, step):
     await page.until("given.length === 4 && given.every((media) => media.readyState === 'ended')", "what comes too late is let go")
     need(await page.js("parlor.client.publishedTracks.length === 0 && !parlor.media.audio && !parlor.media.video"), "and is nobody's")
     step("or for another choice; what the browser gives then is stopped")
+
+
+@scenario("failures")
+async def not_taken(stage, step):
+    """a server that does not take one's tracks, or not again"""
+    bob = await stage.person("taken", "Bob", "bob", publishes=False)
+    page = await stage.page("/?room=taken&name=Anna&user=anna&source=devices&size=640x480&fps=10&lang=en", "anna")
+    await page.until("document.querySelector('#preview').videoWidth === 640", "the preview shows the camera")
+    # What the server cannot read, it refuses. Restarts of a connection that is none make the client publish anew.
+    await page.js("""(() => {
+        const send = WebSocket.prototype.send;
+        globalThis.spoils = true;
+        WebSocket.prototype.send = function (words) {
+            const spoiled = { 'pubpc=': 'sdp', 'pub-tracks=': 'sdp', 'pubpc-restart=': 'pcid' };
+            const found = Object.entries(spoiled).find(([type]) => words.startsWith(type));
+            if (!spoils || !found) return send.call(this, words);
+            const [type, field] = found;
+            return send.call(this, type + JSON.stringify({ ...JSON.parse(words.slice(type.length)), [field]: 'nonsense' }));
+        };
+        globalThis.devices = () => [parlor.media.audio, parlor.media.video].filter(Boolean);
+        globalThis.first = devices();
+        globalThis.isOff = (id) => { const e = document.querySelector(`#toggle-${id}`); return !e.disabled && e.classList.contains('off'); };
+        navigator.mediaDevices.getDisplayMedia = async () => {
+            globalThis.shared = document.createElement('canvas').captureStream(5);
+            return shared;
+        };
+    })()""")
+    let_go = "{0}.length === {1} && {0}.every((media) => media.readyState === 'ended') && devices().length === 0"
+    off = " && isOff('microphone') && isOff('camera') && parlor.room.tracks.length === 0"
+    await page.click("#join")
+    await page.until(let_go.format("first", 2) + off, "what was not taken is let go, and shown as off",
+                     standing="JSON.stringify([first.map((each) => each.readyState), document.querySelector('#notices').textContent])")
+    need(await page.js("document.querySelectorAll('#notices .problem').length") == 1, "and the person reads why")
+    await page.js("(spoils = false, 1)")
+    for number, button in enumerate(("#toggle-camera", "#toggle-microphone")):
+        await page.click(button)
+        await page.until(f"parlor.client.publishedTracks.length === {number + 1}", f"{button} publishes it anew")
+    await bob.js("watcher.then((w) => w.record('anna'))")
+    await bob.until("watcher.then((w) => w.frames('anna', 0).length > 10 && w.listen('anna')?.level > -60)", "it is seen and heard")
+    step("not taken at the join: let go, and published when the buttons are pressed")
+    await page.click("#toggle-screen")
+    await bob.until("!!document.querySelector('.tile.screen')", "the screen is shared, too")
+    await page.click("#toggle-camera")
+    await page.until("parlor.room.camera.isReleased", "the camera is off")
+    await page.js("""(() => {
+        spoils = true;
+        globalThis.second = [...parlor.room.tracks.map((track) => track.mediaStreamTrack), ...shared.getTracks()];
+        parlor.client.restartMedia();
+    })()""")
+    await page.until(let_go.format("second", 3) + off, "microphone, screen and the black pictures of the camera end",
+                     standing="JSON.stringify([second.map((each) => each.readyState), document.querySelector('#notices').textContent])")
+    need(await page.js("document.querySelector('#toggle-screen').getAttribute('aria-pressed')") == "false", "no screen is shared")
+    await page.js("(spoils = false, 1)")
+    since = await bob.js("performance.now()")
+    await page.click("#toggle-camera")
+    await page.click("#toggle-screen")
+    await bob.until(f"!!document.querySelector('.tile.screen') && watcher.then((w) => w.frames('anna', {since}).length > 10)",
+                    "camera and screen come again")
+    step("not taken again later: the same")
 
 
 @scenario("failures")
