@@ -5,8 +5,9 @@ import os
 import re
 import time
 
+from browser import Failed
 from firefox import Firefox, FirefoxPage
-from kit import Person, Relay, eventually, need, room_token, says, source_of
+from kit import OF_THE_NETWORK, Person, Relay, eventually, need, room_token, says, source_of
 
 GROUPS = {}
 
@@ -209,8 +210,12 @@ async def two_rooms(stage, step):
     await asyncio.gather(*(one.hears(two) for pair in pairs for one, two in (pair, pair[::-1])))
     await people[0].js("parlor.client.sendMessage('for the north only')")
     await people[1].until("document.querySelector('#toggle-chat').dataset.count === '1'", "the message came")
-    for one in people[2:]:
-        need(await one.js("document.querySelector('#toggle-chat').dataset.count") == "", "a message went into the other room")
+    # Behind it, in both directions of the other room: what comes first there is what was said there.
+    for one, other in (pairs[1], pairs[1][::-1]):
+        await one.js("parlor.client.sendMessage('for the south only')")
+        await other.until("document.querySelector('#toggle-chat').dataset.count !== ''", "the message came")
+        words = await other.js("[...parlor.room.chat.element.querySelectorAll('.message-text')].map((each) => each.textContent)")
+        need(words == ["for the south only"], f"a message went into the other room: {words}")
     for one in people:
         need(await one.js("document.querySelectorAll('.tile').length") == 2, "two tiles in each room")
     step("frames, tones and messages stay in their room, although the user ids are the same")
@@ -411,7 +416,7 @@ async def moderation(stage, step):
     step("the room is closed")
 
 
-@scenario("moderation", expects_faults=True)
+@scenario("moderation", complaints=OF_THE_NETWORK)
 async def refusals(stage, step):
     """every failure in words"""
     first = await stage.person("twice", "Anna", "anna", publishes=False)
@@ -620,7 +625,7 @@ async def insecure(stage, step):
     step("says why, joins, sees, and shows the link")
 
 
-@scenario("failures", expects_faults=True)
+@scenario("failures", complaints=OF_THE_NETWORK)
 async def full(stage, step):
     """a room that is full"""
     status = await stage.api("POST", "/v3/apps/demo/createroom", {"roomName": "one-seat", "maxUsers": 1})
@@ -631,7 +636,7 @@ async def full(stage, step):
     step("the second one reads so")
 
 
-@scenario("failures", expects_faults=True)
+@scenario("failures", complaints=OF_THE_NETWORK)
 async def stopped(stage, step):
     """a node that is stopped, and one that is not there"""
     node, url = await stage.node()
@@ -648,7 +653,7 @@ async def stopped(stage, step):
 
 
 # It waits for the client's 15 s, so others go on beside it.
-@scenario("failures", beside=True, expects_faults=True)
+@scenario("failures", beside=True, complaints=OF_THE_NETWORK)
 async def blocked(stage, step):
     """a firewall that holds UDP and TCP back"""
     bob = await stage.person("blocked", "Bob", "bob")
@@ -673,48 +678,61 @@ async def blocked(stage, step):
 
 # ---- losses
 
-@scenario("losses", expects_faults=True)
+@scenario("losses", complaints=OF_THE_NETWORK)
 async def losses(stage, step):
     """signalling is cut, media goes on, everything comes back"""
     proxy, base = await stage.proxy()
     anna = await stage.person("cut", "Anna", "anna", base=base)
     bob = await stage.person("cut", "Bob", "bob")
-    # Three seconds of them, against which gaps are held.
-    await asyncio.gather(anna.sees(bob, frames=30), bob.sees(anna, frames=30))
-    since = await bob.js("performance.now()")
-    here = await anna.js("performance.now()")
-    usual = max(await bob.usual_gap(anna, since), await anna.usual_gap(bob, here))
-    proxy.refuses = True
-    proxy.cut()
-    await anna.until("document.querySelector('#banner').dataset.state === 'state.reconnecting' && !document.querySelector('#banner').hidden",
-                     "the page says that it is cut off")
-    await bob.until("document.querySelector('.tile[data-key=anna]').classList.contains('reconnecting')", "the other one sees it")
-    await stage.shot(anna, "reconnecting")
-    await bob.js("parlor.client.sendMessage('while you were away')")
-    await eventually(lambda: proxy.refused >= 2, "it tries to come back, in vain")
-    proxy.refuses = False
-    await anna.until("parlor.client.connectionState === 'reconnected'", "it is back", within=30)
-    await anna.until("document.querySelector('#banner').hidden", "the banner is gone")
-    await bob.until("!document.querySelector('.tile[data-key=anna]').classList.contains('reconnecting')", "the other one sees that, too")
-    await anna.until("document.querySelector('#toggle-chat').dataset.count === '1'", "the message of meanwhile has come")
-    gaps = [await bob.longest_gap(anna, since), await anna.longest_gap(bob, here)]
-    need(max(gaps) < 1000 + usual, f"media went on while signalling was cut: longest gaps {gaps}, usually {usual}")
-    step(f"signalling cut and resumed; longest gaps of the picture {gaps[0]:.0f} and {gaps[1]:.0f} ms")
-    await asyncio.gather(anna.sees(bob), bob.sees(anna), anna.hears(bob), bob.hears(anna))
-    # What is done after a way back works as before.
-    await anna.press("v")
-    await bob.has_picture(anna, False)
-    await anna.press("v")
-    await asyncio.gather(bob.has_picture(anna), bob.sees(anna))
-    step("mute works after the way back")
+    # The browsers share a busy machine: a gap of the call's own making is there each time, one of the machine's is not.
+    async def smooth(what, act):
+        for attempt in range(3):
+            # Three seconds of them, against which gaps are held.
+            await asyncio.gather(anna.sees(bob, frames=30), bob.sees(anna, frames=30))
+            since, here = await bob.js("performance.now()"), await anna.js("performance.now()")
+            usual = max(await bob.usual_gap(anna, since), await anna.usual_gap(bob, here))
+            await act(attempt)
+            await asyncio.gather(anna.sees(bob, frames=15), bob.sees(anna, frames=15))
+            gaps = [await bob.longest_gap(anna, since), await anna.longest_gap(bob, here)]
+            if max(gaps) < 500 + usual:
+                return step(f"{what}; longest gaps of the picture {gaps[0]:.0f} and {gaps[1]:.0f} ms, usually {usual:.0f}")
+        raise Failed(f"{what}: three times the picture stood still for long: longest gaps {gaps} ms, usually {usual}")
 
-    since = await bob.js("performance.now()")
-    here = await anna.js("performance.now()")
-    await anna.js("parlor.client.restartMedia()")
-    await asyncio.gather(anna.sees(bob, frames=20), bob.sees(anna, frames=20))
-    gaps = [await bob.longest_gap(anna, since), await anna.longest_gap(bob, here)]
-    need(max(gaps) < 1000 + usual, f"media went on through an ICE restart: longest gaps {gaps}, usually {usual}")
-    step(f"ICE restart of both connections; longest gaps {gaps[0]:.0f} and {gaps[1]:.0f} ms")
+    async def cut(attempt):
+        refused = proxy.refused
+        proxy.refuses = True
+        proxy.cut()
+        await anna.until("document.querySelector('#banner').dataset.state === 'state.reconnecting' && !document.querySelector('#banner').hidden",
+                         "the page says that it is cut off")
+        await bob.until("document.querySelector('.tile[data-key=anna]').classList.contains('reconnecting')", "the other one sees it")
+        await stage.shot(anna, "reconnecting")
+        await bob.js("parlor.client.sendMessage('while you were away')")
+        await eventually(lambda: proxy.refused >= refused + 2, "it tries to come back, in vain")
+        proxy.refuses = False
+        await anna.until("parlor.client.connectionState === 'reconnected'", "it is back", within=30)
+        await anna.until("document.querySelector('#banner').hidden", "the banner is gone")
+        await bob.until("!document.querySelector('.tile[data-key=anna]').classList.contains('reconnecting')", "the other one sees that, too")
+        await anna.until(f"document.querySelector('#toggle-chat').dataset.count === '{attempt + 1}'", "the message of meanwhile has come")
+
+    await smooth("signalling cut and resumed", cut)
+    await asyncio.gather(anna.hears(bob), bob.hears(anna))
+    # What is done after a way back works as before.
+    for attempt in range(3):
+        await bob.sees(anna, frames=30)
+        since = await bob.js("performance.now()")
+        usual = await bob.usual_gap(anna, since)
+        await anna.press("v")
+        await bob.has_picture(anna, False)
+        since = await bob.js("performance.now()")
+        await anna.press("v")
+        await asyncio.gather(bob.has_picture(anna), bob.sees(anna, since=since))
+        frames = await bob.js(f"watcher.then((w) => w.frames('anna', {since}))")
+        took = next(frame["at"] for frame in frames if frame.get("number") is not None) - since
+        if took < 500 + usual:
+            break
+    need(took < 500 + usual, f"three times the picture was long in coming after a mute: {took} ms, usually {usual}")
+    step(f"mute works after the way back; the picture is there again after {took:.0f} ms")
+    await smooth("ICE restart of both connections", lambda _: anna.js("parlor.client.restartMedia().then(() => 1)"))
 
     await anna.command("Page.reload")
     await anna.until("parlor?.client?.connectionState === 'connected'", "the page is loaded again")
@@ -726,7 +744,7 @@ async def losses(stage, step):
 
 
 # It waits for the server's 30 s, so others go on beside it.
-@scenario("calls", beside=True, expects_faults=True)
+@scenario("calls", beside=True, complaints=OF_THE_NETWORK)
 async def lost(stage, step):
     """who does not come back within 30 s is out"""
     proxy, base = await stage.proxy()
@@ -734,9 +752,12 @@ async def lost(stage, step):
     bob = await stage.person("lost", "Bob", "bob", publishes=False)
     await bob.until("!!document.querySelector('.tile[data-key=anna]')", "both are in the room")
     proxy.refuses = True
+    cut = time.monotonic()
     proxy.cut()
     await bob.until("document.querySelector('.tile[data-key=anna]').classList.contains('reconnecting')", "one is cut off")
     await bob.until("!document.querySelector('.tile[data-key=anna]')", "after 30 s it is gone", within=60)
+    # The server counts them from the break, which it cannot hear of before it is made.
+    need(time.monotonic() - cut > 27, f"it was gone after {time.monotonic() - cut:.1f} s")
     need("join again" in await anna.ending(within=30), "and reads that it was not back in time")
     step("both hear of it")
 
@@ -799,8 +820,8 @@ async def path(stage, step):
                          "the page says that the media is interrupted")
         await stage.shot(anna, "interrupted")
         need(await anna.js("parlor.client.connectionState") == "connected", "the signalling is not")
-        restarts = lambda: [frame for frame in anna.frames[before:] if frame.startswith((">pubpc-restart=", ">subpc-restart="))]
-        await eventually(lambda: len(restarts()) >= 2, "both connections are restarted")
+        asked = lambda: {frame.split("=")[0] for frame in anna.frames[before:]}
+        await eventually(lambda: {">pubpc-restart", ">subpc-restart"} <= asked(), "both connections are restarted")
         relay.loses = False
         await asyncio.gather(anna.sees(bob), bob.sees(anna), anna.hears(bob))
         await anna.until("document.querySelector('#banner').hidden", "the banner is gone")
@@ -950,8 +971,8 @@ async def types(stage, step):
     step("both languages say the same things")
 
 
-# A server that is not there makes the browser complain.
-@scenario("client", expects_faults=True)
+# The page's policy holds back what is asked of another server, which here is not there anyway.
+@scenario("client", complaints=("error: Connecting to 'http://127.0.0.1:1/", "error: Fetch API cannot load http://127.0.0.1:1/"))
 async def program(stage, step):
     """the client without the page, as an app uses it"""
     page = await stage.page("/whep.html", "program")
