@@ -15,8 +15,11 @@ export class OwnMedia {
     video = undefined;
     /** Why one of both is missing, if the other is there: for `explain`. */
     problem = undefined;
+    /** As of `open`; undefined until that has succeeded. */
+    kind = undefined;
     #synthetic;
     #isOpening = 0;
+    #giveUp = () => {};
 
     /** `devices`, `synthetic` or `none`. Throws what getUserMedia throws when it gives neither sound nor picture. */
     async open(kind, name) {
@@ -27,9 +30,11 @@ export class OwnMedia {
             this.audio = this.#synthetic.audio;
             this.video = this.#synthetic.video;
         } else if (kind === 'devices') {
-            const { tracks, problem } = await capture();
-            // Another choice was made while the browser asked.
-            if (turn !== this.#isOpening) return tracks.forEach((track) => track.stop());
+            const asked = capture();
+            await Promise.race([asked, new Promise((resolve) => { this.#giveUp = resolve; })]);
+            // Another choice was made while the browser asked: its answer, whenever it comes, is nobody's.
+            if (turn !== this.#isOpening) return letGo(asked);
+            const { tracks, problem } = await asked;
             this.problem = problem;
             this.audio = tracks.find((track) => track.kind === 'audio');
             this.video = tracks.find((track) => track.kind === 'video');
@@ -37,26 +42,25 @@ export class OwnMedia {
         this.kind = kind;
     }
 
-    close() {
+    /** Gives up what is being opened: what the browser still gives is stopped, and `open` ends. */
+    cancel() {
         this.#isOpening += 1;
+        this.#giveUp();
+    }
+
+    close() {
+        this.cancel();
         this.#synthetic?.stop();
         this.#synthetic = undefined;
         this.audio?.stop();
         this.video?.stop();
-        this.audio = this.video = this.problem = undefined;
+        this.audio = this.video = this.problem = this.kind = undefined;
     }
 
     get synthetic() { return this.#synthetic; }
 
     /** Tracks for the client. */
-    localTracks() {
-        return [
-            ...(this.audio ? [new LocalTrack(this.audio, { tag: 'microphone', bitrate: MICROPHONE_KBPS })] : []),
-            ...(this.video ? [new LocalTrack(this.video, {
-                tag: 'camera', bitrate: CAMERA_KBPS, simulcast: true, framesPerSecond: wishes.framesPerSecond ?? 30,
-            })] : []),
-        ];
-    }
+    localTracks() { return [this.audio, this.video].filter(Boolean).map(localTrack); }
 
     /** Remembers which camera or microphone is wanted. */
     choose(kind, id) { remember(kind, id); }
@@ -76,8 +80,26 @@ export class OwnMedia {
         if (present !== media) present?.stop();
     }
 
+    /** What a track is made of that is not sent any more: a device is let go; the synthetic source stays for another track. */
+    discard(track) {
+        if (this.#synthetic) return;
+        this.forget(track.mediaStreamTrack);
+        track.stop();
+    }
+
     /** Somebody else stops it. */
     forget(media) { if (this[media.kind] === media) this[media.kind] = undefined; }
+}
+
+/** A track for the client, of what is heard or seen here. */
+export function localTrack(media) {
+    if (media.kind === 'audio') return new LocalTrack(media, { tag: 'microphone', bitrate: MICROPHONE_KBPS });
+    return new LocalTrack(media, { tag: 'camera', bitrate: CAMERA_KBPS, simulcast: true, framesPerSecond: wishes.framesPerSecond ?? 30 });
+}
+
+/** Stops what the browser gives, whenever it does. */
+function letGo(asked) {
+    asked.then(({ tracks }) => { for (const track of tracks) track.stop(); }, () => {});
 }
 
 function chosen(kind) { return remembered(kind) ? { deviceId: { exact: remembered(kind) } } : {}; }

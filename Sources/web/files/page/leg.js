@@ -6,6 +6,10 @@ export const find = (id) => document.getElementById(id);
 /** What the address says. */
 export const wishes = new URLSearchParams(location.search);
 
+/** For the node's answers, in ms: to an offer, and to the end. */
+const ANSWER = 15_000;
+const GOODBYE = 3_000;
+
 /**
  * One leg, by the page's form.
  *
@@ -25,8 +29,10 @@ export class Leg {
     }
 
     async #begin() {
-        await this.#stop();
+        // Another attempt would take this one's connection away.
+        find('start').disabled = true;
         try {
+            await this.#stop();
             const connection = this.#connection = new RTCPeerConnection({ bundlePolicy: 'max-bundle' });
             connection.onconnectionstatechange = () => { find('state').textContent = connection.connectionState; };
             const path = await this.#prepare(connection);
@@ -37,21 +43,26 @@ export class Leg {
             await connection.setRemoteDescription({ type: 'answer', sdp });
             find('stop').disabled = false;
         } catch (error) {
-            await this.#stop();
+            this.#stop();
             find('state').textContent = error.key || error instanceof DOMException ? explain(error) : error.message;
-        }
+        } finally { find('start').disabled = false; }
     }
 
     async #stop() {
         find('stop').disabled = true;
-        const resource = this.#resource;
-        this.#resource = undefined;
-        // A node that is not reached notices the end by itself.
-        if (resource) await fetch(resource, { method: 'DELETE', headers: { Authorization: `Bearer ${token()}` } }).catch(() => {});
-        this.#connection?.close();
-        this.#connection = undefined;
+        const [connection, resource] = [this.#connection, this.#resource];
+        this.#connection = this.#resource = undefined;
+        if (connection) connection.onconnectionstatechange = null;
         find('state').textContent = '';
+        // The camera at once, whatever the network does.
         this.#ended();
+        // Then the node, also from a page that is being closed; one that is not reached notices the end by itself. The
+        // connection last: its end removes the leg, too, and there would be nothing left to delete.
+        if (resource) {
+            const headers = { Authorization: `Bearer ${token()}` };
+            await fetch(resource, { method: 'DELETE', headers, keepalive: true, signal: AbortSignal.timeout(GOODBYE) }).catch(() => {});
+        }
+        connection?.close();
     }
 }
 
@@ -61,7 +72,8 @@ const token = () => find('token').value.trim();
 async function exchange(path, token, offer) {
     const response = await fetch(path, {
         method: 'POST', body: offer, headers: { 'Content-Type': 'application/sdp', Authorization: `Bearer ${token}` },
-    });
+        signal: AbortSignal.timeout(ANSWER),
+    }).catch(() => { throw { key: 'error.21004' }; });
     const body = await response.text();
     if (response.status !== 201) {
         let reason = body;

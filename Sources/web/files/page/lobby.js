@@ -16,6 +16,9 @@ export class Lobby {
     /** What stands in the preview: for `explain`. */
     #noted;
     #isTrouble = false;
+    /** The preview that is being opened, or the last one. */
+    #previewing;
+    #previews = 0;
 
     constructor(media) {
         this.#media = media;
@@ -73,11 +76,22 @@ export class Lobby {
         find('lobby').hidden = true;
         this.#meter.stop();
         find('preview').srcObject = null;
+        // Whatever is still asked for has no place any more.
+        this.#media.cancel();
     }
 
     // Preview
 
-    async #preview() {
+    #preview() { return this.#previewing = this.#openPreview(); }
+
+    /** Waits until nothing is being opened: the browser may be asking the person, who may also choose something else meanwhile. */
+    async #previewed() {
+        let last;
+        while (last !== this.#previewing) await (last = this.#previewing);
+    }
+
+    async #openPreview() {
+        const turn = this.#previews += 1;
         const kind = this.source;
         find('device-fields').hidden = kind !== 'devices';
         const empty = { key: kind === 'none' ? 'lobby.preview.none' : 'lobby.preview.off' };
@@ -87,7 +101,7 @@ export class Lobby {
         find('preview').classList.toggle('mirrored', kind === 'devices');
         let trouble;
         try { await this.#media.open(kind, find('name').value.trim() || 'Parlor'); } catch (error) { trouble = error; }
-        if (kind !== this.source || !this.isShown) return;
+        if (turn !== this.#previews || !this.isShown) return;
         const { audio, video, problem } = this.#media;
         trouble ??= problem;
         if (video) find('preview').srcObject = new MediaStream([video]);
@@ -148,6 +162,8 @@ export class Lobby {
         try {
             const token = usesToken ? find('token').value.trim() : await this.#makeToken(room, userIDFor(name));
             const known = TokenClaims.read(token);
+            // Who joins before the browser has its answer joins with what it gives.
+            await this.#previewed();
             await this.onJoin({ token, name: name || known.userID, userData: JSON.stringify({ name: name || known.userID }) });
         } catch (error) { this.#tell(error); } finally { this.#setBusy(false); }
     }

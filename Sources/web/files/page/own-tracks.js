@@ -1,3 +1,4 @@
+import { localTrack } from './devices.js';
 import { SoundLevel } from './sound-level.js';
 
 /** The place of each kind's media in OwnMedia. */
@@ -15,6 +16,8 @@ export class OwnTracks {
     /** Devices that are being opened: a number for each attempt. */
     #opening = new Map();
     #attempt = 0;
+    /** What the server did not take, or not again: let go, and published anew when its button is pressed. */
+    #lost = new Set();
     #isClosed = false;
 
     constructor(client, media) {
@@ -38,14 +41,34 @@ export class OwnTracks {
         for (const kind of Object.keys(PLACES)) this.#watch(kind);
         this.onChange();
         if (this.#tracks.length === 0) return;
-        try { await this.#client.publish(this.#tracks); } catch (error) {
-            if (!this.#isClosed) this.onProblem(error, { stays: true });
+        await this.#send(this.#tracks, { stays: true });
+        this.onChange();
+    }
+
+    async #send(tracks, how) {
+        try { await this.#client.publish(tracks); } catch (error) {
+            if (this.#isClosed) return;
+            this.lost(tracks);
+            this.onProblem(error, how);
+        }
+    }
+
+    /** Tracks that the server did not take, or not again: nobody gets them, so their devices are let go. */
+    lost(tracks) {
+        for (const kind of Object.keys(PLACES)) {
+            const track = this[kind];
+            if (!tracks.includes(track)) continue;
+            this.#tracks = this.#tracks.filter((each) => each !== track);
+            this.#lost.add(kind);
+            this.#opening.delete(kind);
+            if (kind === 'microphone') this.#level.listen(undefined);
+            this.#media.discard(track);
         }
         this.onChange();
     }
 
-    /** Tracks that the server does not take again. */
-    lost(tracks) { this.#tracks = this.#tracks.filter((track) => !tracks.includes(track)); }
+    /** Whether there is something to switch on or off. */
+    has(kind) { return this[kind] !== undefined || this.#lost.has(kind); }
 
     /**
      * On or off. A camera that is off is let go, so that its light goes out, and opened anew when it is on again; the
@@ -53,17 +76,40 @@ export class OwnTracks {
      */
     async toggle(kind) {
         const track = this[kind];
-        if (!track) return;
         if (this.isOpening(kind)) {
             // Pressed again while it opens: never mind.
             this.#opening.delete(kind);
             return this.onChange();
         }
+        if (!track) return this.#lost.has(kind) ? this.#publishAgain(kind) : undefined;
         // There is nothing to switch on here; off it can be, but that is not what the button shows.
         if (track.isMutedByServer && !track.isMutedByClient) return this.onProblem({ key: 'state.mutedByServer' });
         if (!track.isMutedByClient) return this.#switchOff(kind, track);
         if (track.mediaStreamTrack.readyState === 'live' && !track.isReleased) track.updateMute(false);
         else await this.#open(kind, track);
+        return this.onChange();
+    }
+
+    async #publishAgain(kind) {
+        const attempt = this.#attempt += 1;
+        this.#opening.set(kind, attempt);
+        this.onChange();
+        let track;
+        try {
+            const media = await this.#media.reopen(kind);
+            // The room was left, or the button pressed again, while the browser asked.
+            if (this.#opening.get(kind) !== attempt || this.#isClosed) return this.#media.discard(localTrack(media));
+            this.#media.keep(media);
+            track = localTrack(media);
+            track.updateMute(false);
+            this.#lost.delete(kind);
+            this.#tracks.push(track);
+            this.#watch(kind);
+        } catch (error) { if (this.#opening.get(kind) === attempt) this.onProblem(error); } finally {
+            if (this.#opening.get(kind) === attempt) this.#opening.delete(kind);
+        }
+        this.onChange();
+        if (track) await this.#send([track]);
         return this.onChange();
     }
 
@@ -93,14 +139,22 @@ export class OwnTracks {
         this.#opening.set(kind, attempt);
         this.onChange();
         const isCurrent = () => this.#opening.get(kind) === attempt && !this.#isClosed;
+        let media;
         try {
-            const media = await this.#device(kind, track);
+            media = await this.#device(kind, track);
             if (!isCurrent()) return media.stop();
-            this.#media.keep(media);
             await track.replace(media);
-            track.updateMute(isMuted);
+            // The room was left, or the track lost, meanwhile.
+            if (this.#isClosed || this[kind] !== track) return media.stop();
+            this.#media.keep(media);
             this.#watch(kind);
-        } catch (error) { if (isCurrent()) this.onProblem(error); } finally {
+            if (isCurrent()) track.updateMute(isMuted);
+            // Pressed again meanwhile: then it stays off. Another choice that is under way goes on by itself.
+            else if (!this.isOpening(kind)) await this.#switchOff(kind, track);
+        } catch (error) {
+            media?.stop();
+            if (isCurrent()) this.onProblem(error);
+        } finally {
             if (this.#opening.get(kind) === attempt) this.#opening.delete(kind);
         }
         return undefined;
@@ -121,7 +175,7 @@ export class OwnTracks {
         if (kind === 'microphone') this.#level.listen(media);
         // Unplugged, or taken away by the browser or the system; `stop` does not tell of itself.
         media?.addEventListener('ended', () => {
-            if (this.#isClosed || track.mediaStreamTrack !== media) return;
+            if (this.#isClosed || this[kind] !== track || track.mediaStreamTrack !== media) return;
             this.onProblem({ key: `device.ended.${kind}` });
             track.updateMute(true);
             if (kind === 'camera') this.#release(track);

@@ -1,30 +1,78 @@
-import { icon, make } from './dom.js';
+import { icon, make, setIcon } from './dom.js';
 import { text } from './texts.js';
 
 /** Who is in the room. room: `people()`, `mayRemove`, `remove(user)`. */
 export class People {
     #room;
+    /** By user id; one's own by none. */
+    #lines = new Map();
+    #nobody = make('li', { class: 'quiet none' });
 
     constructor(room) {
         this.#room = room;
-        this.element = make('ul', { class: 'people' });
+        this.element = make('ul', { class: 'people', tabindex: '-1' });
     }
 
+    /** Each line stays the same while its user is there: it is changed often, and may have the focus. */
     refresh() {
         const people = this.#room.people();
-        this.element.replaceChildren(...people.map((person) => this.#line(person)),
-            ...(people.length === 1 ? [make('li', { class: 'quiet none' }, text('people.empty'))] : []));
+        const ids = new Set(people.map(idOf));
+        for (const [id, line] of this.#lines) if (!ids.has(id)) this.#remove(id, line);
+        people.forEach((person, index) => {
+            const id = idOf(person);
+            if (!this.#lines.has(id)) this.#lines.set(id, new Line(this.#room, id));
+            const line = this.#lines.get(id);
+            line.show(person);
+            const there = this.element.children[index];
+            if (there !== line.element) this.element.insertBefore(line.element, there ?? null);
+        });
+        this.#nobody.textContent = text('people.empty');
+        if (people.length === 1) this.element.append(this.#nobody);
+        else this.#nobody.remove();
     }
 
-    #line({ user, name, isOwn, isHost, microphone, camera }) {
+    /** Whoever was at this line with the keyboard goes on at the next one. */
+    #remove(id, { element }) {
+        this.#lines.delete(id);
+        const hadFocus = element.contains(document.activeElement);
+        const next = element.nextElementSibling ?? element.previousElementSibling;
+        element.remove();
+        if (hadFocus) (next?.querySelector('button') ?? this.element).focus();
+    }
+}
+
+const idOf = ({ user }) => user?.userID ?? '';
+
+/** One person of the list. */
+class Line {
+    #room;
+    #user;
+    #name = make('b');
+    #notes = make('small', { class: 'quiet' });
+    #microphone = icon('microphoneOff');
+    #camera = icon('cameraOff');
+    #button;
+
+    constructor(room, id) {
+        this.#room = room;
+        this.element = make('li', { 'data-user': id },
+            make('span', { class: 'person' }, this.#name, this.#notes), this.#microphone, this.#camera);
+    }
+
+    show({ user, name, isOwn, isHost, microphone, camera }) {
+        this.#user = user;
         const notes = [isOwn && text('people.you'), isHost && text('people.host'), user?.isReconnecting && text('people.reconnecting')];
-        const line = make('li', { 'data-user': user?.userID ?? '', class: user?.isReconnecting ? 'reconnecting' : '' },
-            make('span', { class: 'person' }, make('b', {}, name), make('small', { class: 'quiet' }, notes.filter(Boolean).join(', '))),
-            icon(microphone ? 'microphone' : 'microphoneOff'), icon(camera ? 'camera' : 'cameraOff'));
-        if (user && this.#room.mayRemove) {
-            const words = text('people.remove', { name });
-            line.append(make('button', { class: 'plain danger', 'aria-label': words, title: words, onclick: () => this.#room.remove(user) }, icon('remove')));
+        this.#name.textContent = name;
+        this.#notes.textContent = notes.filter(Boolean).join(', ');
+        this.element.classList.toggle('reconnecting', Boolean(user?.isReconnecting));
+        setIcon(this.#microphone, microphone ? 'microphone' : 'microphoneOff');
+        setIcon(this.#camera, camera ? 'camera' : 'cameraOff');
+        if (!user || !this.#room.mayRemove) return;
+        if (!this.#button) {
+            this.#button = make('button', { class: 'plain danger', onclick: () => this.#room.remove(this.#user) }, icon('remove'));
+            this.element.append(this.#button);
         }
-        return line;
+        this.#button.title = text('people.remove', { name });
+        this.#button.setAttribute('aria-label', this.#button.title);
     }
 }

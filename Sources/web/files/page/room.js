@@ -123,6 +123,7 @@ export class Room {
         on('messageRefused', (id, error) => this.chat.refuse(id, explain(error)));
         on('localTracksLost', (tracks, error) => {
             this.ownTracks.lost(tracks);
+            this.screen.lost(tracks);
             notify(text('lost.tracks', { reason: explain(error) }), { isProblem: true, life: 0 });
             this.refresh();
         });
@@ -375,12 +376,12 @@ export class Room {
             const button = find(id);
             const isOn = Boolean(track && !track.isMuted);
             const isOpening = this.ownTracks.isOpening(name);
-            button.disabled = !track;
+            button.disabled = !this.ownTracks.has(name);
             button.classList.toggle('off', !isOn);
             button.setAttribute('aria-pressed', String(isOn));
             button.setAttribute('aria-busy', String(isOpening));
             setIcon(button.querySelector('svg'), isOn || isOpening ? name : `${name}Off`);
-            label(button, !track ? `control.${name}.none` : isOpening ? `control.${name}.opens` : `control.${name}.${isOn ? 'off' : 'on'}`);
+            label(button, button.disabled ? `control.${name}.none` : isOpening ? `control.${name}.opens` : `control.${name}.${isOn ? 'off' : 'on'}`);
         };
         switched('toggle-microphone', this.microphone, 'microphone');
         switched('toggle-camera', this.camera, 'camera');

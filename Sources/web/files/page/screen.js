@@ -83,6 +83,9 @@ export class ScreenShare {
         for (const track of tracks) this.#stale.delete(track);
     }
 
+    /** Tracks that the server does not take again. */
+    lost(tracks) { if (this.#tracks?.some((track) => tracks.includes(track))) this.#stop(this.#tracks); }
+
     /** The room is left. */
     close() {
         this.#isClosed = true;

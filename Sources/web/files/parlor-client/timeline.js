@@ -41,7 +41,8 @@ export class JoinWatch {
     watch(media, hasVideo) {
         if (this.#timeline.firstFrame !== undefined) return;
         const arrived = () => {
-            this.mark('firstPacket');
+            // A busy browser may tell of a packet before it tells of the keys that opened it.
+            for (const step of ['ice', 'dtls', 'firstPacket']) this.mark(step);
             if (media.kind === 'audio' && !hasVideo()) this.#finish();
         };
         // A remote track is muted until its first packet (WebRTC, section 9.3).

@@ -61,6 +61,9 @@ globalThis.watcher ??= (async () => {
 })();
 """
 
+# What the browser itself writes to the console of requests and connections that failed.
+OF_THE_NETWORK = ("error: Failed to load resource: ", "error: WebSocket connection to ")
+
 # The tones of synthetic.js.
 LOWEST, STEP, STEPS = 300, 20, 24
 
@@ -185,9 +188,9 @@ class Person:
         return await self.longest_gap(other, before - seconds * 1000, before)
 
     async def has_picture(self, other, isShown=True, within=20):
-        sign = "" if isShown else "!"
-        await self.until(f"{sign}document.querySelector('.tile[data-key={json.dumps(other.user)}]')?.classList.contains('pictured')",
-                         f"{other.user}'s tile has {'a' if isShown else 'no'} picture", within)
+        # A tile that is not there has neither.
+        await self.until(f"document.querySelector('.tile[data-key={json.dumps(other.user)}]')?.classList.contains('pictured')"
+                         f" === {json.dumps(isShown)}", f"{other.user}'s tile has {'a' if isShown else 'no'} picture", within)
 
     async def banner(self):
         return await self.js("document.querySelector('#banner').hidden ? '' : document.querySelector('#banner').dataset.state")
@@ -418,11 +421,13 @@ class Stage:
     async def shot(self, page, name):
         await page.shot(os.path.join(self.folder, f"{name}.png"))
 
-    async def close(self):
-        """Everybody leaves; gives what went wrong in the pages' own code."""
+    async def close(self, complaints=()):
+        """Everybody leaves; gives what went wrong in the pages' own code. complaints: what the browser's errors may
+        begin with here; an exception is a fault all the same."""
         faults = []
         for page in self.people:
-            faults += [f"{page.name}: {line}" for line in page.console if line.startswith(("exception", "error"))]
+            faults += [f"{page.name}: {line}" for line in page.console if line.startswith(("exception", "error"))
+                       and not line.startswith(complaints)]
             await page.close()
         for proxy in self.proxies:
             proxy.stop()

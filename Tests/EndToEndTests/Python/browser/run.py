@@ -52,8 +52,8 @@ async def play(options, browsers, turns, group, title, function, settings):
         stage = Stage(options, await browsers.get(settings.get("arguments", [])), os.path.join(options.out, group))
         try:
             await function(stage, step)
-            faults = await stage.close()
-            if faults and not settings.get("expects_faults"):
+            faults = await stage.close(settings.get("complaints", ()))
+            if faults:
                 raise Failed(f"the pages' consoles have errors: {faults[:5]}")
             lines.append(f"PASS {title} ({time.monotonic() - begin:.1f} s)")
             return True

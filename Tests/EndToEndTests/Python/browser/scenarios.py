@@ -5,8 +5,9 @@ import os
 import re
 import time
 
+from browser import Failed
 from firefox import Firefox, FirefoxPage
-from kit import Person, Relay, eventually, need, room_token, says, source_of
+from kit import OF_THE_NETWORK, Person, Relay, eventually, need, room_token, says, source_of
 
 GROUPS = {}
 
@@ -209,8 +210,12 @@ async def two_rooms(stage, step):
     await asyncio.gather(*(one.hears(two) for pair in pairs for one, two in (pair, pair[::-1])))
     await people[0].js("parlor.client.sendMessage('for the north only')")
     await people[1].until("document.querySelector('#toggle-chat').dataset.count === '1'", "the message came")
-    for one in people[2:]:
-        need(await one.js("document.querySelector('#toggle-chat').dataset.count") == "", "a message went into the other room")
+    # Behind it, in both directions of the other room: what comes first there is what was said there.
+    for one, other in (pairs[1], pairs[1][::-1]):
+        await one.js("parlor.client.sendMessage('for the south only')")
+        await other.until("document.querySelector('#toggle-chat').dataset.count !== ''", "the message came")
+        words = await other.js("[...parlor.room.chat.element.querySelectorAll('.message-text')].map((each) => each.textContent)")
+        need(words == ["for the south only"], f"a message went into the other room: {words}")
     for one in people:
         need(await one.js("document.querySelectorAll('.tile').length") == 2, "two tiles in each room")
     step("frames, tones and messages stay in their room, although the user ids are the same")
@@ -319,6 +324,21 @@ async def devices(stage, step):
     await page.click("#toggle-camera")
     await page.until("!parlor.room.ownTracks.isOpening('camera')", "it is not waited for any more")
     need(await page.js("parlor.room.camera.isMuted"), "on and off at once leaves it off")
+    # Pressed again when the camera is there already, and not yet what is sent.
+    await page.js("""(() => {
+        const real = RTCRtpSender.prototype.replaceTrack;
+        RTCRtpSender.prototype.replaceTrack = async function (media) {
+            RTCRtpSender.prototype.replaceTrack = real;
+            globalThis.device = media;
+            await new Promise((resolve) => { globalThis.goOn = resolve; });
+            return real.call(this, media);
+        };
+    })()""")
+    await page.click("#toggle-camera")
+    await page.until("!!globalThis.goOn", "the camera is there")
+    await page.click("#toggle-camera")
+    await page.js("goOn()")
+    await page.until("device.readyState === 'ended' && parlor.room.camera.isMuted", "it stays off, and its light goes out")
     told = {frame[1:].split("=")[0] for frame in page.frames[before:] if frame[0] == ">"} - {"pong", "send-qos-message"}
     need(told == {"mute-tracks"}, f"only the mute is told: {told}")
     # Unplugged.
@@ -351,12 +371,20 @@ async def moderation(stage, step):
     need(refused == 10051, f"and the server refuses it with 10051, not {refused}")
     step("who is no host removes nobody")
     await host.press("p")
+    # The list is drawn anew at each mute: who is on it with the keyboard stays there.
+    await host.js("document.querySelector('.people li[data-user=carol] button').focus()")
+    for sign in ("", "!"):
+        await bob.press("m")
+        await host.until(f"{sign}(document.querySelector('.people li[data-user=bob] .icon').dataset.icon === 'microphoneOff')", "a mute is shown")
+        need(await host.js("document.activeElement.closest('li')?.dataset.user") == "carol", "and the focus stays at its line")
     await host.click(".people li[data-user=carol] button")
     await host.until("document.querySelector('#dialog').open", "the page asks back")
     await stage.shot(host, "remove")
     await host.click("#dialog .danger")
     need(await carol.ending() == "You were removed from the room.", "the removed one reads why")
     await host.until("!document.querySelector('.tile[data-key=carol]')", "and is gone")
+    await host.until("document.querySelectorAll('.people li').length === 2 && document.querySelector('#panel').contains(document.activeElement)",
+                     "the list's line, too, and the focus stays in the list")
     await stage.shot(carol, "removed")
     step("a host removes somebody, who reads why")
     await carol.click("#again")
@@ -388,7 +416,7 @@ async def moderation(stage, step):
     step("the room is closed")
 
 
-@scenario("moderation", expects_faults=True)
+@scenario("moderation", complaints=OF_THE_NETWORK)
 async def refusals(stage, step):
     """every failure in words"""
     first = await stage.person("twice", "Anna", "anna", publishes=False)
@@ -476,6 +504,107 @@ async def no_devices(stage, step):
 
 
 @scenario("failures")
+async def unanswered(stage, step):
+    """somebody who joins before the browser's question is answered"""
+    bob = await stage.person("prompt", "Bob", "bob", publishes=False)
+    page = await stage.page("/?room=prompt&name=Anna&user=anna&source=none&lang=en", "anna")
+    # The question stands until `answer` is called.
+    await page.js("""(() => {
+        const real = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+        globalThis.given = [];
+        navigator.mediaDevices.getUserMedia = (wanted) => new Promise((resolve) => {
+            globalThis.answer = async () => { const stream = await real(wanted); given.push(...stream.getTracks()); resolve(stream); };
+        });
+        globalThis.choose = (source) => {
+            delete globalThis.answer;
+            document.querySelector('#source').value = source;
+            document.querySelector('#source').dispatchEvent(new Event('change'));
+        };
+        choose('devices');
+    })()""")
+    await page.until("!!globalThis.answer", "the browser asks")
+    await page.click("#join")
+    await page.js("answer()")
+    anna = Person(page, "Anna", "anna")
+    await anna.joined()
+    need(await page.js("parlor.client.publishedTracks.length") == 2, "it joins with what the browser gave")
+    await bob.has_picture(anna)
+    step("the join waits for the answer")
+    await page.click("#leave")
+    await bob.until("!document.querySelector('.tile[data-key=anna]')", "it has left")
+    need(await page.js("given.every((media) => media.readyState === 'ended')"), "its devices are let go")
+    await page.js("(choose('devices'), 1)")
+    await page.until("!!globalThis.answer", "the browser asks again")
+    await page.js("globalThis.late = answer")
+    await page.click("#join")
+    await page.js("(choose('none'), 1)")
+    await anna.joined(publishes=False)
+    await page.js("late()")
+    await page.until("given.length === 4 && given.every((media) => media.readyState === 'ended')", "what comes too late is let go")
+    need(await page.js("parlor.client.publishedTracks.length === 0 && !parlor.media.audio && !parlor.media.video"), "and is nobody's")
+    step("or for another choice; what the browser gives then is stopped")
+
+
+@scenario("failures")
+async def not_taken(stage, step):
+    """a server that does not take one's tracks, or not again"""
+    bob = await stage.person("taken", "Bob", "bob", publishes=False)
+    page = await stage.page("/?room=taken&name=Anna&user=anna&source=devices&size=640x480&fps=10&lang=en", "anna")
+    await page.until("document.querySelector('#preview').videoWidth === 640", "the preview shows the camera")
+    # What the server cannot read, it refuses. Restarts of a connection that is none make the client publish anew.
+    await page.js("""(() => {
+        const send = WebSocket.prototype.send;
+        globalThis.spoils = true;
+        WebSocket.prototype.send = function (words) {
+            const spoiled = { 'pubpc=': 'sdp', 'pub-tracks=': 'sdp', 'pubpc-restart=': 'pcid' };
+            const found = Object.entries(spoiled).find(([type]) => words.startsWith(type));
+            if (!spoils || !found) return send.call(this, words);
+            const [type, field] = found;
+            return send.call(this, type + JSON.stringify({ ...JSON.parse(words.slice(type.length)), [field]: 'nonsense' }));
+        };
+        globalThis.devices = () => [parlor.media.audio, parlor.media.video].filter(Boolean);
+        globalThis.first = devices();
+        globalThis.isOff = (id) => { const e = document.querySelector(`#toggle-${id}`); return !e.disabled && e.classList.contains('off'); };
+        navigator.mediaDevices.getDisplayMedia = async () => {
+            globalThis.shared = document.createElement('canvas').captureStream(5);
+            return shared;
+        };
+    })()""")
+    let_go = "{0}.length === {1} && {0}.every((media) => media.readyState === 'ended') && devices().length === 0"
+    off = " && isOff('microphone') && isOff('camera') && parlor.room.tracks.length === 0"
+    await page.click("#join")
+    await page.until(let_go.format("first", 2) + off, "what was not taken is let go, and shown as off",
+                     standing="JSON.stringify([first.map((each) => each.readyState), document.querySelector('#notices').textContent])")
+    need(await page.js("document.querySelectorAll('#notices .problem').length") == 1, "and the person reads why")
+    await page.js("(spoils = false, 1)")
+    for number, button in enumerate(("#toggle-camera", "#toggle-microphone")):
+        await page.click(button)
+        await page.until(f"parlor.client.publishedTracks.length === {number + 1}", f"{button} publishes it anew")
+    await bob.js("watcher.then((w) => w.record('anna'))")
+    await bob.until("watcher.then((w) => w.frames('anna', 0).length > 10 && w.listen('anna')?.level > -60)", "it is seen and heard")
+    step("not taken at the join: let go, and published when the buttons are pressed")
+    await page.click("#toggle-screen")
+    await bob.until("!!document.querySelector('.tile.screen')", "the screen is shared, too")
+    await page.click("#toggle-camera")
+    await page.until("parlor.room.camera.isReleased", "the camera is off")
+    await page.js("""(() => {
+        spoils = true;
+        globalThis.second = [...parlor.room.tracks.map((track) => track.mediaStreamTrack), ...shared.getTracks()];
+        parlor.client.restartMedia();
+    })()""")
+    await page.until(let_go.format("second", 3) + off, "microphone, screen and the black pictures of the camera end",
+                     standing="JSON.stringify([second.map((each) => each.readyState), document.querySelector('#notices').textContent])")
+    need(await page.js("document.querySelector('#toggle-screen').getAttribute('aria-pressed')") == "false", "no screen is shared")
+    await page.js("(spoils = false, 1)")
+    since = await bob.js("performance.now()")
+    await page.click("#toggle-camera")
+    await page.click("#toggle-screen")
+    await bob.until(f"!!document.querySelector('.tile.screen') && watcher.then((w) => w.frames('anna', {since}).length > 10)",
+                    "camera and screen come again")
+    step("not taken again later: the same")
+
+
+@scenario("failures")
 async def insecure(stage, step):
     """a page by http from elsewhere: no devices, and the call all the same"""
     base = stage.url.replace("127.0.0.1", "plain.test")
@@ -496,7 +625,7 @@ async def insecure(stage, step):
     step("says why, joins, sees, and shows the link")
 
 
-@scenario("failures", expects_faults=True)
+@scenario("failures", complaints=OF_THE_NETWORK)
 async def full(stage, step):
     """a room that is full"""
     status = await stage.api("POST", "/v3/apps/demo/createroom", {"roomName": "one-seat", "maxUsers": 1})
@@ -507,7 +636,7 @@ async def full(stage, step):
     step("the second one reads so")
 
 
-@scenario("failures", expects_faults=True)
+@scenario("failures", complaints=OF_THE_NETWORK)
 async def stopped(stage, step):
     """a node that is stopped, and one that is not there"""
     node, url = await stage.node()
@@ -524,7 +653,7 @@ async def stopped(stage, step):
 
 
 # It waits for the client's 15 s, so others go on beside it.
-@scenario("failures", beside=True, expects_faults=True)
+@scenario("failures", beside=True, complaints=OF_THE_NETWORK)
 async def blocked(stage, step):
     """a firewall that holds UDP and TCP back"""
     bob = await stage.person("blocked", "Bob", "bob")
@@ -549,48 +678,61 @@ async def blocked(stage, step):
 
 # ---- losses
 
-@scenario("losses", expects_faults=True)
+@scenario("losses", complaints=OF_THE_NETWORK)
 async def losses(stage, step):
     """signalling is cut, media goes on, everything comes back"""
     proxy, base = await stage.proxy()
     anna = await stage.person("cut", "Anna", "anna", base=base)
     bob = await stage.person("cut", "Bob", "bob")
-    # Three seconds of them, against which gaps are held.
-    await asyncio.gather(anna.sees(bob, frames=30), bob.sees(anna, frames=30))
-    since = await bob.js("performance.now()")
-    here = await anna.js("performance.now()")
-    usual = max(await bob.usual_gap(anna, since), await anna.usual_gap(bob, here))
-    proxy.refuses = True
-    proxy.cut()
-    await anna.until("document.querySelector('#banner').dataset.state === 'state.reconnecting' && !document.querySelector('#banner').hidden",
-                     "the page says that it is cut off")
-    await bob.until("document.querySelector('.tile[data-key=anna]').classList.contains('reconnecting')", "the other one sees it")
-    await stage.shot(anna, "reconnecting")
-    await bob.js("parlor.client.sendMessage('while you were away')")
-    await eventually(lambda: proxy.refused >= 2, "it tries to come back, in vain")
-    proxy.refuses = False
-    await anna.until("parlor.client.connectionState === 'reconnected'", "it is back", within=30)
-    await anna.until("document.querySelector('#banner').hidden", "the banner is gone")
-    await bob.until("!document.querySelector('.tile[data-key=anna]').classList.contains('reconnecting')", "the other one sees that, too")
-    await anna.until("document.querySelector('#toggle-chat').dataset.count === '1'", "the message of meanwhile has come")
-    gaps = [await bob.longest_gap(anna, since), await anna.longest_gap(bob, here)]
-    need(max(gaps) < 1000 + usual, f"media went on while signalling was cut: longest gaps {gaps}, usually {usual}")
-    step(f"signalling cut and resumed; longest gaps of the picture {gaps[0]:.0f} and {gaps[1]:.0f} ms")
-    await asyncio.gather(anna.sees(bob), bob.sees(anna), anna.hears(bob), bob.hears(anna))
-    # What is done after a way back works as before.
-    await anna.press("v")
-    await bob.has_picture(anna, False)
-    await anna.press("v")
-    await asyncio.gather(bob.has_picture(anna), bob.sees(anna))
-    step("mute works after the way back")
+    # The browsers share a busy machine: a gap of the call's own making is there each time, one of the machine's is not.
+    async def smooth(what, act):
+        for attempt in range(3):
+            # Three seconds of them, against which gaps are held.
+            await asyncio.gather(anna.sees(bob, frames=30), bob.sees(anna, frames=30))
+            since, here = await bob.js("performance.now()"), await anna.js("performance.now()")
+            usual = max(await bob.usual_gap(anna, since), await anna.usual_gap(bob, here))
+            await act(attempt)
+            await asyncio.gather(anna.sees(bob, frames=15), bob.sees(anna, frames=15))
+            gaps = [await bob.longest_gap(anna, since), await anna.longest_gap(bob, here)]
+            if max(gaps) < 500 + usual:
+                return step(f"{what}; longest gaps of the picture {gaps[0]:.0f} and {gaps[1]:.0f} ms, usually {usual:.0f}")
+        raise Failed(f"{what}: three times the picture stood still for long: longest gaps {gaps} ms, usually {usual}")
 
-    since = await bob.js("performance.now()")
-    here = await anna.js("performance.now()")
-    await anna.js("parlor.client.restartMedia()")
-    await asyncio.gather(anna.sees(bob, frames=20), bob.sees(anna, frames=20))
-    gaps = [await bob.longest_gap(anna, since), await anna.longest_gap(bob, here)]
-    need(max(gaps) < 1000 + usual, f"media went on through an ICE restart: longest gaps {gaps}, usually {usual}")
-    step(f"ICE restart of both connections; longest gaps {gaps[0]:.0f} and {gaps[1]:.0f} ms")
+    async def cut(attempt):
+        refused = proxy.refused
+        proxy.refuses = True
+        proxy.cut()
+        await anna.until("document.querySelector('#banner').dataset.state === 'state.reconnecting' && !document.querySelector('#banner').hidden",
+                         "the page says that it is cut off")
+        await bob.until("document.querySelector('.tile[data-key=anna]').classList.contains('reconnecting')", "the other one sees it")
+        await stage.shot(anna, "reconnecting")
+        await bob.js("parlor.client.sendMessage('while you were away')")
+        await eventually(lambda: proxy.refused >= refused + 2, "it tries to come back, in vain")
+        proxy.refuses = False
+        await anna.until("parlor.client.connectionState === 'reconnected'", "it is back", within=30)
+        await anna.until("document.querySelector('#banner').hidden", "the banner is gone")
+        await bob.until("!document.querySelector('.tile[data-key=anna]').classList.contains('reconnecting')", "the other one sees that, too")
+        await anna.until(f"document.querySelector('#toggle-chat').dataset.count === '{attempt + 1}'", "the message of meanwhile has come")
+
+    await smooth("signalling cut and resumed", cut)
+    await asyncio.gather(anna.hears(bob), bob.hears(anna))
+    # What is done after a way back works as before.
+    for attempt in range(3):
+        await bob.sees(anna, frames=30)
+        since = await bob.js("performance.now()")
+        usual = await bob.usual_gap(anna, since)
+        await anna.press("v")
+        await bob.has_picture(anna, False)
+        since = await bob.js("performance.now()")
+        await anna.press("v")
+        await asyncio.gather(bob.has_picture(anna), bob.sees(anna, since=since))
+        frames = await bob.js(f"watcher.then((w) => w.frames('anna', {since}))")
+        took = next(frame["at"] for frame in frames if frame.get("number") is not None) - since
+        if took < 500 + usual:
+            break
+    need(took < 500 + usual, f"three times the picture was long in coming after a mute: {took} ms, usually {usual}")
+    step(f"mute works after the way back; the picture is there again after {took:.0f} ms")
+    await smooth("ICE restart of both connections", lambda _: anna.js("parlor.client.restartMedia().then(() => 1)"))
 
     await anna.command("Page.reload")
     await anna.until("parlor?.client?.connectionState === 'connected'", "the page is loaded again")
@@ -602,7 +744,7 @@ async def losses(stage, step):
 
 
 # It waits for the server's 30 s, so others go on beside it.
-@scenario("calls", beside=True, expects_faults=True)
+@scenario("calls", beside=True, complaints=OF_THE_NETWORK)
 async def lost(stage, step):
     """who does not come back within 30 s is out"""
     proxy, base = await stage.proxy()
@@ -610,9 +752,12 @@ async def lost(stage, step):
     bob = await stage.person("lost", "Bob", "bob", publishes=False)
     await bob.until("!!document.querySelector('.tile[data-key=anna]')", "both are in the room")
     proxy.refuses = True
+    cut = time.monotonic()
     proxy.cut()
     await bob.until("document.querySelector('.tile[data-key=anna]').classList.contains('reconnecting')", "one is cut off")
     await bob.until("!document.querySelector('.tile[data-key=anna]')", "after 30 s it is gone", within=60)
+    # The server counts them from the break, which it cannot hear of before it is made.
+    need(time.monotonic() - cut > 27, f"it was gone after {time.monotonic() - cut:.1f} s")
     need("join again" in await anna.ending(within=30), "and reads that it was not back in time")
     step("both hear of it")
 
@@ -675,8 +820,8 @@ async def path(stage, step):
                          "the page says that the media is interrupted")
         await stage.shot(anna, "interrupted")
         need(await anna.js("parlor.client.connectionState") == "connected", "the signalling is not")
-        restarts = lambda: [frame for frame in anna.frames[before:] if frame.startswith((">pubpc-restart=", ">subpc-restart="))]
-        await eventually(lambda: len(restarts()) >= 2, "both connections are restarted")
+        asked = lambda: {frame.split("=")[0] for frame in anna.frames[before:]}
+        await eventually(lambda: {">pubpc-restart", ">subpc-restart"} <= asked(), "both connections are restarted")
         relay.loses = False
         await asyncio.gather(anna.sees(bob), bob.sees(anna), anna.hears(bob))
         await anna.until("document.querySelector('#banner').hidden", "the banner is gone")
@@ -826,8 +971,8 @@ async def types(stage, step):
     step("both languages say the same things")
 
 
-# A server that is not there makes the browser complain.
-@scenario("client", expects_faults=True)
+# The page's policy holds back what is asked of another server, which here is not there anyway.
+@scenario("client", complaints=("error: Connecting to 'http://127.0.0.1:1/", "error: Fetch API cannot load http://127.0.0.1:1/"))
 async def program(stage, step):
     """the client without the page, as an app uses it"""
     page = await stage.page("/whep.html", "program")
@@ -967,7 +1112,8 @@ async def whip_and_whep(stage, step):
     anna = await stage.person("legs", "Anna", "anna", publishes=False)
     whip = await stage.page("/whip.html?room=legs&source=synthetic", "whip")
     await whip.until("document.querySelector('#token').value", "a token")
-    await whip.click("button.primary")
+    # Twice, as the impatient do.
+    await whip.js("(document.querySelector('#start').click(), document.querySelector('#start').click())")
     await whip.until("document.querySelector('#state').textContent === 'connected'", "it is connected",
                      standing="document.querySelector('#state').textContent")
     user = await anna.until("parlor.client.remoteUserList[0]?.userID", "the room hears of it")
@@ -986,7 +1132,16 @@ async def whip_and_whep(stage, step):
     need(found, "")
     await stage.shot(whep, "whep")
     step("whep.html plays it")
+    # The network does not answer: the camera does not wait for it.
+    await whip.js("""(() => {
+        const real = globalThis.fetch;
+        globalThis.media = document.querySelector('#video').srcObject.getTracks();
+        globalThis.fetch = (...words) => new Promise((resolve) => { globalThis.goOn = () => resolve(real(...words)); });
+    })()""")
     await whip.click("#stop")
+    need(await whip.js("media.length === 2 && media.every((each) => each.readyState === 'ended')"), "what was sent is let go at once")
+    need(await whip.js("document.querySelector('#state').textContent") == "", "and the page says so")
+    await whip.js("goOn()")
     await anna.until("parlor.client.remoteUserList.length < 2 && !parlor.client.remoteUserList.some((u) => u.userID.startsWith('whip'))",
                      "the publisher is gone")
     step("stopping removes it")
