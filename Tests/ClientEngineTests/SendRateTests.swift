@@ -76,11 +76,45 @@ import Testing
         #expect(uplink.estimator.queue < .milliseconds(30))
     }
 
+    @Test(arguments: [20, 80, 300] as [Int64])
+    func `a way that becomes longer by itself is found out to be no queue`(longer: Int64) {
+        var uplink = VirtualUplink(seed: 52)
+        _ = uplink.run(.seconds(8))
+        uplink.delay = .milliseconds(20 + longer)
+        _ = uplink.run(.seconds(10))
+        #expect(uplink.run(.seconds(3)) > 2_300_000)
+        #expect(uplink.estimator.queue < .milliseconds(30))
+        // And who sends next to nothing meanwhile begins where he was.
+        var quiet = VirtualUplink(seed: 53)
+        _ = quiet.run(.seconds(8))
+        quiet.demand = 40_000
+        _ = quiet.run(.seconds(5))
+        quiet.delay = .milliseconds(20 + longer)
+        _ = quiet.run(.seconds(15))
+        #expect(quiet.estimator.bitrate > 1_500_000)
+    }
+
+    @Test(arguments: [54, 55, 56] as [UInt64], [0.02, 0.1, 0.3])
+    func `feedback that is lost says nothing of what it told of`(seed: UInt64, share: Double) {
+        var uplink = VirtualUplink(seed: seed)
+        uplink.feedbackLoss = share
+        _ = uplink.run(.seconds(5))
+        for _ in 0..<10 {
+            #expect(uplink.run(.seconds(5)) > 2_300_000, "seed \(seed)")
+            #expect(uplink.estimator.loss == 0, "seed \(seed)")
+        }
+        // What is lost between messages that came still counts.
+        uplink.loss = 0.25
+        _ = uplink.run(.seconds(8))
+        #expect(uplink.rate < 1_300_000, "seed \(seed): \(uplink.rate)")
+    }
+
     @Test func `numbers nobody sent change nothing`() {
         var estimator = SendRateEstimator()
         let before = estimator.bitrate
         for message in 0..<200 as Range<UInt16> {
-            estimator.beginFeedback(reference: UInt32(message) &* 99_991 & 0xFF_FFFF)
+            estimator.beginFeedback(
+                reference: UInt32(message) &* 99_991 & 0xFF_FFFF, count: UInt8(message), base: message &* 777)
             for number in 0..<50 as Range<UInt16> {
                 estimator.noteArrival(RTCPPacketArrival(sequence: message &* 777 &+ number, ticks: .max))
             }
@@ -100,7 +134,7 @@ import Testing
         #expect(estimator.bitrate == SendRateEstimator.range.lowerBound)
         estimator.noteReceiverEstimate(.max, now: .zero)
         #expect(estimator.bitrate == SendRateEstimator.range.upperBound)
-        estimator.beginFeedback(reference: 0)
+        estimator.beginFeedback(reference: 0, count: 0, base: 0)
         estimator.noteReceiverEstimate(1_000_000, now: .zero)
         #expect(estimator.bitrate == 1_000_000)
         estimator.noteReceiverEstimate(.max, now: .zero)

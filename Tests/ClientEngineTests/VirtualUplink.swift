@@ -8,6 +8,8 @@ struct VirtualUplink {
     var capacity = 5_000_000.0
     /// 0...1
     var loss = 0.0
+    /// Of the node's messages, 0...1
+    var feedbackLoss = 0.0
     /// Added at random to each packet that does not wait, in milliseconds.
     var jitter = 0.0
     /// What the app sends at most, in bit/s.
@@ -28,6 +30,7 @@ struct VirtualUplink {
     private var isFree = MediaTime.zero
     private var arrivals: [(sequence: UInt16, time: MediaTime)] = []
     private var nextFeedback = MediaTime.zero
+    private var feedbackCount: UInt8 = 250
     /// The node's clock has another origin.
     private let clockOffset: Int64
 
@@ -81,13 +84,18 @@ struct VirtualUplink {
         // What has arrived, and was told so by now.
         let arrived = arrivals.prefix { [now, delay] in now - $0.time >= delay }
         guard let first = arrived.first, let last = arrived.last else { return }
+        defer {
+            arrivals.removeFirst(arrived.count)
+            feedbackCount &+= 1
+        }
+        if feedbackLoss > 0, Double(random.next() % 10_000) < feedbackLoss * 10_000 { return }
         let reference = ticks(first.time) / 256
-        estimator.beginFeedback(reference: UInt32(truncatingIfNeeded: reference) & 0xFF_FFFF)
+        estimator.beginFeedback(
+            reference: UInt32(truncatingIfNeeded: reference) & 0xFF_FFFF, count: feedbackCount, base: first.sequence)
         for arrival in arrived {
             estimator.noteArrival(
                 RTCPPacketArrival(sequence: arrival.sequence, ticks: ticks(arrival.time) - reference * 256))
         }
         estimator.endFeedback(next: last.sequence &+ 1, now: now)
-        arrivals.removeFirst(arrived.count)
     }
 }

@@ -202,7 +202,8 @@ extension ClientTransport {
         _ feedback: RTCPTransportFeedback, _ bytes: RawSpan, _ block: RTCPBlock, now: MediaTime
     ) {
         guard sendRate != nil else { return }
-        sendRate?.beginFeedback(reference: feedback.referenceTime)
+        sendRate?.beginFeedback(
+            reference: feedback.referenceTime, count: feedback.feedbackCount, base: feedback.baseSequence)
         var reader = RTCPTransportFeedbackReader(feedback, block)
         while let arrival = reader.next(bytes) { sendRate?.noteArrival(arrival) }
         sendRate?.endFeedback(next: feedback.baseSequence &+ feedback.statusCount, now: now)

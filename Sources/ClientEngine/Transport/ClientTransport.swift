@@ -248,6 +248,9 @@ package struct ClientTransport: ~Copyable {
     /// How much may be sent at the moment, in bit/s, if that was judged since the last call.
     package mutating func takeSendRate() -> Double? { sendRate?.takeNews() }
 
+    /// From how much on more would be sent than now, in bit/s: `SendRateEstimator.nextStep`.
+    package mutating func setNextSendStep(_ bitrate: Double?) { sendRate?.nextStep = bitrate }
+
     // MARK: Receiving
 
     /// How long a missing packet of a received stream is waited for, at most `PacketOrderer.longestPatience`.

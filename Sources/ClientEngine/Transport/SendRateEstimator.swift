@@ -5,7 +5,8 @@ package import MediaWire
 /// (draft-alvestrand-rmcat-remb-03); without either, receiver reports.
 ///
 /// It grows while nothing queues and next to nothing is lost, goes below what arrived when the queue on the way grows, and gives in
-/// to loss as draft-ietf-rmcat-gcc-02 does (section 6). It has no clock; it allocates when it is made and never after.
+/// to loss as draft-ietf-rmcat-gcc-02 does (section 6). A queue that stays as it is however little is sent is no queue, but a longer
+/// way. It has no clock; it allocates when it is made and never after.
 package struct SendRateEstimator: Sendable {
     /// In bit/s, before anything is known.
     package static let initial = 600_000.0
@@ -33,6 +34,15 @@ package struct SendRateEstimator: Sendable {
     private static let historyLength = 2048
     /// The shortest way of the last one or two of these counts as empty.
     private static let baseWindow = MediaDuration.seconds(10)
+    /// A queue is the same within this.
+    private static let sameQueue = MediaDuration.milliseconds(5)
+    /// As often is it lowered before a queue that does not change is taken for a longer way.
+    private static let vainDecreases = 2
+    /// After a step that the way did not carry the next is tried: this much later, then twice, at most `longestStepPause`.
+    private static let stepPause = MediaDuration.seconds(10)
+    private static let longestStepPause = MediaDuration.seconds(80)
+    /// A decrease this soon after growth towards a step is due to the step.
+    private static let stepTrial = MediaDuration.seconds(5)
 
     private struct Departure {
         var sequence: UInt16
@@ -49,6 +59,9 @@ package struct SendRateEstimator: Sendable {
     package private(set) var queue = MediaDuration.zero
     /// 0...1, of the last rounds.
     package private(set) var loss = 0.0
+    /// In bit/s: from here on more would be sent than now; `nil`: whatever is allowed is sent. What is sent grows in steps, and the
+    /// estimate may get as far as the next, though nothing that arrived proves that the way carries it.
+    package var nextStep: Double?
 
     private var own = SendRateEstimator.initial
     private var receiverEstimate: Double?
@@ -63,12 +76,14 @@ package struct SendRateEstimator: Sendable {
     private var reference: UInt32?
     private var referenceTicks: Int64 = 0
     private var nextReported: UInt16?
+    private var nextFeedback: UInt8?
 
     // The round.
     private var roundBegan: MediaTime?
     private var received = 0
     private var lost = 0
     private var bytes = 0
+    private var sentBytes = 0
     private var shortest: MediaDuration?
     /// In bit/s, over some rounds.
     private var arrived: Double?
@@ -79,6 +94,13 @@ package struct SendRateEstimator: Sendable {
     private var baseBegan = MediaTime.zero
     /// What left by then may have gone another way.
     private var pathBegan = MediaTime(nanoseconds: .min)
+    /// Decreases in a row for one and the same queue, and what arrived at the first of them, in bit/s.
+    private var vain: (count: Int, queue: MediaDuration, rate: Double)?
+
+    // Growth beyond what was tried.
+    private var stepped: MediaTime?
+    private var stepsFrom = MediaTime(nanoseconds: .min)
+    private var nextStepPause = SendRateEstimator.stepPause
 
     package init() {
         let none = Departure(sequence: 0, size: 0, isKnown: false, time: .zero)
@@ -95,8 +117,8 @@ package struct SendRateEstimator: Sendable {
     /// Media goes another way from now on: what was learned of delays does not hold for it.
     package mutating func pathChanged(now: MediaTime) {
         pathBegan = now
-        (base, baseBefore, shortest) = (nil, nil, nil)
-        (received, lost, bytes, roundBegan) = (0, 0, 0, nil)
+        (base, baseBefore, vain) = (nil, nil, nil)
+        beginRound(nil)
         queue = .zero
     }
 
@@ -107,11 +129,22 @@ package struct SendRateEstimator: Sendable {
         departures[Int(sequence) % Self.historyLength] = Departure(
             sequence: sequence, size: UInt16(clamping: size), isKnown: true, time: now)
         if roundBegan == nil { roundBegan = now }
+        sentBytes += size
     }
 
     /// Before the arrivals of one message.
-    package mutating func beginFeedback(reference time: UInt32) {
+    ///
+    /// - Parameters:
+    ///   - time: the message's reference time.
+    ///   - count: the message's number, which counts up by one.
+    ///   - base: the number of the first packet it tells of.
+    package mutating func beginFeedback(reference time: UInt32, count: UInt8, base: UInt16) {
         hasTransportFeedback = true
+        // A message that did not come says nothing of the packets it told of. Packets between messages that did come are lost,
+        // for the node's begin with one that arrived.
+        let skipped = nextFeedback.map { Int8(bitPattern: count &- $0) } ?? 0
+        if skipped > 0, isNew(base) { nextReported = base }
+        if skipped >= 0 { nextFeedback = count &+ 1 }
         if let reference {
             let distance = RTCPTransportFeedback.referenceDistance(from: reference, to: time)
             referenceTicks &+= Int64(distance) &* Int64(RTCPTransportFeedback.ticksPerReference)
@@ -142,8 +175,12 @@ package struct SendRateEstimator: Sendable {
             received + lost >= Self.roundPackets || now - began >= Self.longestRound
         else { return }
         judge(over: now - began, now: now)
-        (received, lost, bytes, shortest, roundBegan) = (0, 0, 0, nil, now)
+        beginRound(now)
         hasNews = true
+    }
+
+    private mutating func beginRound(_ now: MediaTime?) {
+        (received, lost, bytes, sentBytes, shortest, roundBegan) = (0, 0, 0, 0, nil, now)
     }
 
     private func departure(_ sequence: UInt16) -> Departure? {
@@ -185,21 +222,56 @@ package struct SendRateEstimator: Sendable {
             queue = max(.zero, shortest - min(base ?? shortest, baseBefore ?? shortest))
         }
         let mayLower = lowered.map { now - $0 >= Self.decreasePause } ?? true
+        if queue <= Self.fullQueue { vain = nil }
         if queue > Self.fullQueue {
             // A queue that drains already needs no more than time.
-            if mayLower, queue.nanoseconds >= before.nanoseconds - 5_000_000 {
+            guard mayLower, queue >= before - Self.sameQueue else { return }
+            let sent = Double(sentBytes) * 8 / seconds
+            let isIdle = max(sent, arrived) < own / 2
+            if isLongerWay(rate: rate, isIdle: isIdle) {
+                (base, baseBefore, baseBegan, vain) = (shortest, nil, now, nil)
+                queue = .zero
+            } else if isIdle {
+                // Next to nothing is sent: the queue is another's, and what arrives is no measure of the way.
+                own *= 0.85
+                lowered = now
+            } else {
                 lower(to: min(own, arrived) * 0.85, now: now)
             }
         } else if loss > Self.highLoss {
             if mayLower { lower(to: own * (1 - loss / 2), now: now) }
         } else if loss < Self.lowLoss, queue < Self.emptyQueue {
-            let growth = hasBeenCongested ? Self.slowGrowth : Self.fastGrowth
-            // Not far above what was tried: a calm picture proves nothing of the way.
-            let limit = arrived * 1.5 + 50_000
-            let step = (own * (growth - 1) + Self.steadyGrowth) * min(seconds, 1)
-            own = max(own, min(own + step, limit))
+            grow(arrived: arrived, seconds: seconds, now: now)
         }
         clamp()
+    }
+
+    private mutating func grow(arrived: Double, seconds: Double, now: MediaTime) {
+        let growth = hasBeenCongested ? Self.slowGrowth : Self.fastGrowth
+        // Not far above what was tried: a calm picture proves nothing of the way.
+        let proven = arrived * 1.5 + 50_000
+        let limit = now >= stepsFrom ? max(proven, nextStep ?? 0) : proven
+        let step = (own * (growth - 1) + Self.steadyGrowth) * min(seconds, 1)
+        let grown = max(own, min(own + step, limit))
+        if grown > own, grown > proven { stepped = now }
+        if let stepped, now - stepped > Self.stepTrial {
+            // The way carried it.
+            self.stepped = nil
+            nextStepPause = Self.stepPause
+        }
+        own = grown
+    }
+
+    /// Whether the queue of this round is the one of some decreases before, though less arrives: then it is no queue of what is sent.
+    private mutating func isLongerWay(rate: Double, isIdle: Bool) -> Bool {
+        guard let known = vain, queue - known.queue <= Self.sameQueue, known.queue - queue <= Self.sameQueue else {
+            vain = (1, queue, rate)
+            return false
+        }
+        // A queue that is ours and does not drain delivers all that the way carries.
+        if known.count >= Self.vainDecreases, isIdle || rate < known.rate * 0.9 { return true }
+        vain?.count += 1
+        return false
     }
 
     private mutating func moveBase(_ shortest: MediaDuration, now: MediaTime) {
@@ -216,6 +288,10 @@ package struct SendRateEstimator: Sendable {
         own = bitrate
         hasBeenCongested = true
         lowered = now
+        guard let stepped, now - stepped <= Self.stepTrial else { return }
+        self.stepped = nil
+        stepsFrom = now + nextStepPause
+        nextStepPause = min(nextStepPause + nextStepPause, Self.longestStepPause)
     }
 
     private mutating func clamp() { own = min(max(own, Self.range.lowerBound), Self.range.upperBound) }

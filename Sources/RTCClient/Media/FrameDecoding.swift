@@ -11,20 +11,15 @@ enum FrameDecoding {
         let (stream, continuation) = AsyncStream.makeStream(
             of: RTCVideoFrame.self, bufferingPolicy: .bufferingNewest(pictureLimit))
         let task = Task { [weak receiver] in
-            var decoder: VPXDecoder?
-            while let item = await subscription.queue.next() {
-                guard case .frame(let frame) = item, let codec = VPXCodec(frame.codec.codec) else { continue }
-                do {
-                    if decoder?.codec != codec { decoder = try VPXDecoder(codec) }
-                    guard let picture = try decoder?.decode(frame.data) else { continue }
+            var decoder = PictureDecoder()
+            while let item = await subscription.next() {
+                guard case .frame(let frame) = item else { continue }
+                switch decoder.decode(frame) {
+                case .picture(let picture):
                     receiver?.noteDecoded()
-                    continuation.yield(
-                        RTCVideoFrame(
-                            width: picture.width, height: picture.height, i420: picture.bytes, time: frame.time))
-                } catch {
-                    // Only a key frame helps; another decoder makes sure that nothing of the old is left.
-                    decoder = nil
-                    receiver?.requireKeyFrame()
+                    continuation.yield(picture)
+                case .failed: receiver?.requireKeyFrame(for: subscription)
+                case .none: break
                 }
             }
             continuation.finish()
@@ -39,7 +34,7 @@ enum FrameDecoding {
             of: RTCAudioFrame.self, bufferingPolicy: .bufferingNewest(soundLimit))
         let task = Task { [weak receiver] in
             var decoder: OpusDecoder?
-            while let item = await subscription.queue.next() {
+            while let item = await subscription.next() {
                 do {
                     let current = try decoder ?? OpusDecoder()
                     decoder = current

@@ -171,11 +171,12 @@ final class MediaConnection: Sendable {
 
     func addSending(
         _ settings: OutboundStreamSettings, feed: (any TrackFeed)?, follower: (any BitrateFollower)?,
-        keyFrameWanted: (@Sendable () -> Void)?
+        layer: Int, keyFrameWanted: (@Sendable () -> Void)?
     ) {
         engine.perform(name) { session, transport, _ in
             session.addSending(
-                settings, feed: feed, follower: follower, keyFrameWanted: keyFrameWanted, &transport)
+                settings, feed: feed, follower: follower, layer: layer, keyFrameWanted: keyFrameWanted,
+                &transport)
         }
     }
 

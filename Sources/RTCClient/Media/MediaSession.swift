@@ -48,8 +48,12 @@ package struct MediaSession: ClientSession {
         var ssrc: UInt32
         var feed: (any TrackFeed)?
         var keyFrameWanted: (@Sendable () -> Void)?
-        /// At the first of its encodings.
         weak var follower: (any BitrateFollower)?
+        /// Of the follower's encodings this one, 0 the smallest picture.
+        var layer = 0
+        var usage = SentUsage()
+        /// Whether it may send.
+        var isOn = true
     }
 
     private struct Received {
@@ -68,16 +72,17 @@ package struct MediaSession: ClientSession {
     // MARK: Streams
 
     /// - Parameters:
-    ///   - follower: of the whole track, at the first of its encodings.
+    ///   - follower: the whole track.
+    ///   - layer: which of its encodings this is.
     ///   - keyFrameWanted: the server wants a key frame.
     mutating func addSending(
         _ settings: OutboundStreamSettings, feed: (any TrackFeed)?, follower: (any BitrateFollower)?,
-        keyFrameWanted: (@Sendable () -> Void)?, _ transport: inout ClientTransport
+        layer: Int, keyFrameWanted: (@Sendable () -> Void)?, _ transport: inout ClientTransport
     ) {
         guard let place = transport.addSending(settings) else { return }
         while sent.count <= place { sent.append(nil) }
         sent[place] = Sent(
-            ssrc: settings.ssrc, feed: feed, keyFrameWanted: keyFrameWanted, follower: follower)
+            ssrc: settings.ssrc, feed: feed, keyFrameWanted: keyFrameWanted, follower: follower, layer: layer)
         if follower != nil { transport.watchSendRate() }
     }
 
@@ -138,9 +143,29 @@ package struct MediaSession: ClientSession {
     package mutating func sendRateJudged(
         _ bitrate: Double, _ transport: inout ClientTransport, _ scene: inout ClientScene
     ) {
-        let followers = sent.compactMap { $0?.follower }
-        let targets = BitrateAllocation.allocate(bitrate, among: followers.map(\.demand))
-        for (follower, targets) in zip(followers, targets) { follower.follow(targets, estimate: Int(bitrate)) }
+        let followers = sent.compactMap { line in line?.layer == 0 ? line?.follower : nil }
+        let places = followers.map { self.places(of: $0) }
+        var demands = followers.map(\.demand)
+        let statistics = transport.sending
+        for (track, places) in places.enumerated() {
+            demands[track].sent = places.map { place in
+                guard let line = sent[place], statistics.indices.contains(place) else { return nil }
+                sent[place]?.usage.note(bytes: statistics[place].bytes, isOn: line.isOn, now: scene.now)
+                return sent[place]?.usage.rate
+            }
+        }
+        let targets = BitrateAllocation.allocate(bitrate, among: demands)
+        for (track, targets) in targets.enumerated() {
+            followers[track].follow(targets, estimate: Int(bitrate))
+            for (place, target) in zip(places[track], targets) { sent[place]?.isOn = target > 0 }
+        }
+        transport.setNextSendStep(BitrateAllocation.nextStep(above: bitrate, among: demands))
+    }
+
+    /// The transport's places of a track's encodings, from the smallest picture to the largest.
+    private func places(of follower: any BitrateFollower) -> [Int] {
+        sent.indices.filter { sent[$0]?.follower === follower }
+            .sorted { (sent[$0]?.layer ?? 0) < (sent[$1]?.layer ?? 0) }
     }
 
     package mutating func keyFramesWanted(

@@ -28,14 +28,19 @@ package final class TrackReceiver: TrackSink {
     }
 
     /// A listener's end of its queue: the receiver forgets it with this.
-    final class Subscription: Sendable {
+    package final class Subscription: Sendable {
         let queue: FrameQueue
+        fileprivate let number: Int
         private let forget: @Sendable () -> Void
 
-        fileprivate init(_ queue: FrameQueue, forget: @escaping @Sendable () -> Void) {
+        fileprivate init(_ queue: FrameQueue, _ number: Int, forget: @escaping @Sendable () -> Void) {
             self.queue = queue
+            self.number = number
             self.forget = forget
         }
+
+        /// The next one, when it is due; `nil`: nothing comes any more, or the task is cancelled.
+        package func next() async -> PlayoutBuffer.Item? { await queue.next() }
 
         deinit { forget() }
     }
@@ -100,7 +105,7 @@ package final class TrackReceiver: TrackSink {
     /// A new listener, for everything from the next key frame on.
     ///
     /// - Parameter conceals: sound that is missing is told of.
-    func listen(_ playout: PlayoutDelay, conceals: Bool = false) -> Subscription {
+    package func listen(_ playout: PlayoutDelay, conceals: Bool = false) -> Subscription {
         let queue = FrameQueue(playout, kind, conceals: conceals)
         let number = state.withLock { state in
             state.nextListener += 1
@@ -111,7 +116,7 @@ package final class TrackReceiver: TrackSink {
             }
             return state.nextListener
         }
-        return Subscription(queue) { [weak self] in self?.forget(number) }
+        return Subscription(queue, number) { [weak self] in self?.forget(number) }
     }
 
     private func forget(_ number: Int) {
@@ -139,11 +144,11 @@ package final class TrackReceiver: TrackSink {
 
     func noteDecoded() { state.withLock { $0.framesDecoded += 1 } }
 
-    /// A decoder could not use what it got.
-    func requireKeyFrame() {
-        state.withLock { state in
-            for number in state.listeners.keys { state.listeners[number]?.awaitsKeyFrame = true }
-        }
+    /// A listener's decoder could not use what it got.
+    package func requireKeyFrame(for listener: Subscription) {
+        // One that waits already is as good as another, and what leans on it comes with it.
+        guard !listener.queue.holdsKeyFrame else { return }
+        state.withLock { $0.listeners[listener.number]?.awaitsKeyFrame = true }
     }
 
     package func fill(_ statistics: inout RemoteTrackStatistics, now: MediaTime) {
@@ -276,42 +281,53 @@ package final class TrackReceiver: TrackSink {
     }
 }
 
-/// RTP timestamps as a time that never goes back, though they wrap, and though a stream begins anew under another SSRC.
-struct FrameClock: Sendable {
-    fileprivate var last: (timestamp: UInt32, ticks: Int64)?
+/// RTP timestamps as a time that never goes back, though they wrap, and though a stream begins anew: under another SSRC, or under
+/// the same one with timestamps that have nothing to do with those before.
+package struct FrameClock: Sendable {
+    /// In seconds: timestamps that are farther than this from the time that went by are another timeline.
+    private static let farthest: Int64 = 10
+
+    private var last: (timestamp: UInt32, ticks: Int64)?
     private var arrival = MediaTime.zero
 
     /// The next timestamp has nothing to do with the last.
-    fileprivate var isInterrupted = false
+    private var isInterrupted = false
 
-    mutating func interrupt() { isInterrupted = true }
+    package init() {}
 
-    mutating func time(of timestamp: UInt32, rate: UInt32, now: MediaTime) -> Duration {
+    package mutating func interrupt() { isInterrupted = true }
+
+    /// When this was captured, by the clock of the first timestamp.
+    ///
+    /// - Parameters:
+    ///   - rate: ticks of a timestamp in a second.
+    ///   - now: when it arrived.
+    package mutating func time(of timestamp: UInt32, rate: UInt32, now: MediaTime) -> Duration {
         guard let last else {
             self.last = (timestamp, 0)
             arrival = now
             return .zero
         }
-        let step =
-            isInterrupted
-            ? (now - arrival).ticks(at: rate) : Int64(Int32(bitPattern: timestamp &- last.timestamp))
+        let elapsed = (now - arrival).ticks(at: rate)
+        let difference = Int64(Int32(bitPattern: timestamp &- last.timestamp))
+        let isNew = isInterrupted || abs(difference &- elapsed) > Self.farthest &* Int64(rate)
+        let step = isNew ? max(elapsed, 0) : difference
         isInterrupted = false
         let ticks = last.ticks &+ step
         // A packet that comes late belongs to an earlier time, and the reckoning goes on from the latest.
-        if step > 0 {
+        if isNew || step > 0 {
             self.last = (timestamp, ticks)
             arrival = now
         }
         return Duration(ticks: max(ticks, 0), rate: rate)
     }
-}
 
-extension FrameClock {
-    /// Of a packet that came after its time, without moving on; `nil` before the first one.
-    func earlierTime(of timestamp: UInt32, rate: UInt32) -> Duration? {
+    /// Of a packet that came after its time, without moving on; `nil` before the first one, and for one of another timeline.
+    package func earlierTime(of timestamp: UInt32, rate: UInt32) -> Duration? {
         guard let last, !isInterrupted else { return nil }
-        let ticks = last.ticks &+ Int64(Int32(bitPattern: timestamp &- last.timestamp))
-        return Duration(ticks: max(ticks, 0), rate: rate)
+        let step = Int64(Int32(bitPattern: timestamp &- last.timestamp))
+        guard abs(step) <= Self.farthest &* Int64(rate) else { return nil }
+        return Duration(ticks: max(last.ticks &+ step, 0), rate: rate)
     }
 }
 

@@ -181,9 +181,9 @@ extension ClientCore {
         for item in described {
             for (layer, settings) in item.streams.enumerated() {
                 // What feeds itself keeps to its own rate.
-                let follower = layer == 0 && item.track.feed == nil ? item.track : nil
-                media.addSending(settings, feed: item.track.feed, follower: follower) { [weak track = item.track] in
-                    track?.keyFrameWanted(layer: layer)
+                let follower = item.track.feed == nil ? item.track : nil
+                media.addSending(settings, feed: item.track.feed, follower: follower, layer: layer) {
+                    [weak track = item.track] in track?.keyFrameWanted(layer: layer)
                 }
             }
             guard let codec = item.streams.first?.codec else { continue }

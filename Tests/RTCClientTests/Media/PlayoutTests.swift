@@ -4,6 +4,25 @@ import Testing
 
 /// The playout buffer over a virtual network.
 @Suite struct PlayoutTests {
+    @Test func `delays outside the range are taken for the nearest, and hold what comes`() {
+        let playouts: [PlayoutDelay] = [
+            .adaptive(minimum: .seconds(-5), maximum: .seconds(-9)), .adaptive(maximum: .milliseconds(-1)),
+            .adaptive(minimum: .seconds(1 << 40), maximum: .seconds(1 << 50)),
+            .adaptive(minimum: .seconds(3), maximum: .zero),
+        ]
+        for playout in playouts {
+            #expect(playout.minimum >= .zero && playout.maximum >= playout.minimum && playout.maximum <= .seconds(10))
+            for kind in [TrackKind.audio, .video] {
+                var buffer = PlayoutBuffer(playout, kind, conceals: true)
+                for count in 0..<10_000 {
+                    let frame = RTCEncodedFrame(codec: .opus, data: [1], time: .milliseconds(count))
+                    _ = buffer.insert(frame, samples: 48, arrival: .zero, now: .zero)
+                }
+                #expect(buffer.count > 0)
+            }
+        }
+    }
+
     @Test func `over an even network the delay is the least, and nothing is late`() {
         for kind in [TrackKind.audio, .video] {
             var playout = VirtualPlayout(kind)

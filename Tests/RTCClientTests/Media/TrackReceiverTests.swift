@@ -36,6 +36,8 @@ import Testing
             return isWanted
         }
 
+        func listen() -> TrackReceiver.Subscription { receiver.listen(.immediate) }
+
         /// A packet that does not come.
         func lose() { sequence += 1 }
     }
@@ -101,6 +103,60 @@ import Testing
         task.cancel()
         await task.value
         #expect(!track.send())
+    }
+
+    @Test func `a decoder's error holds up its own listener only, and costs one key frame`() async throws {
+        let track = Track()
+        let broken = track.listen()
+        let other = track.listen()
+        #expect(!track.send(isKey: true))
+        #expect(!track.send())
+        _ = await broken.next()
+        _ = await broken.next()
+        track.receiver.requireKeyFrame(for: broken)
+        #expect(track.send(), "it is asked for")
+        #expect(!track.send(isKey: true))
+        #expect(!track.send())
+        // A key frame that waits already does.
+        track.receiver.requireKeyFrame(for: broken)
+        #expect(!track.send())
+        track.receiver.finish()
+        var kinds: [[Bool]] = []
+        for listener in [broken, other] {
+            var keys: [Bool] = []
+            while case .frame(let frame) = await listener.next() { keys.append(frame.isKeyFrame) }
+            kinds.append(keys)
+        }
+        #expect(kinds == [[true, false, false], [true, false, false, true, false, false]])
+    }
+
+    @Test func `after a broken frame what leans on it is passed over, up to the next key frame`() throws {
+        let settings = VPXEncoder.Settings(codec: .vp8)
+        let encoder = try VPXEncoder(settings)
+        var picture = VideoFrame(width: settings.width, height: settings.height)
+        var frames: [RTCEncodedFrame] = []
+        for count in 0..<6 as Range<UInt32> {
+            TestPicture.draw(
+                into: &picture, TestPicture.Mark(counter: count, captureMicroseconds: 0, publisher: 1))
+            if count == 4 { encoder.requestKeyFrame() }
+            guard let encoded = try encoder.encode(picture, time: Int64(count) * 6000) else { continue }
+            frames.append(
+                RTCEncodedFrame(
+                    codec: .vp8, data: encoded.bytes, time: .milliseconds(66 * Int(count)),
+                    isKeyFrame: encoded.isKeyFrame))
+        }
+        try #require(frames.map(\.isKeyFrame) == [true, false, false, false, true, false])
+        // A key frame whose start code is none (RFC 6386, section 9.1).
+        frames[1].data = [0x10, 0, 0, 1, 2, 3, 16, 0, 16, 0, 1]
+        var decoder = PictureDecoder()
+        let outcomes = frames.map { frame in
+            switch decoder.decode(frame) {
+            case .picture: "picture"
+            case .none: "none"
+            case .failed: "failed"
+            }
+        }
+        #expect(outcomes == ["picture", "failed", "none", "none", "picture", "picture"])
     }
 
     @Test func `frames that are held come in order, with what became of them`() async throws {

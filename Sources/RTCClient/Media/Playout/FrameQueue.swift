@@ -44,6 +44,7 @@ final class FrameQueue: Sendable {
         state.withLock { $0.buffer.noteLate(time, arrival: arrival, now: now) }
     }
 
+    var holdsKeyFrame: Bool { state.withLock { $0.buffer.holdsKeyFrame } }
     var hasRoom: Bool { state.withLock { $0.buffer.hasRoom } }
     var patience: MediaDuration? { state.withLock { $0.buffer.patience } }
 

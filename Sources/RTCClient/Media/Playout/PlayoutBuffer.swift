@@ -98,6 +98,9 @@ package struct PlayoutBuffer {
     /// Whether a key frame and what follows would find room: the one who reads goes on.
     package var hasRoom: Bool { entries.count < limit / 2 }
 
+    /// Whether a key frame waits.
+    package var holdsKeyFrame: Bool { entries.contains { $0.frame.isKeyFrame } }
+
     /// How long frames are held; `nil`: not at all.
     package var currentDelay: MediaDuration? { isImmediate ? nil : MediaDuration(nanoseconds: delay) }
 

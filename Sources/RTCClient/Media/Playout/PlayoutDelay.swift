@@ -2,9 +2,9 @@
 public struct PlayoutDelay: Sendable, Hashable {
     /// The least that frames are held, between the moment at which they would have come over a network that delays all of them alike,
     /// and the one at which they are handed over.
-    public var minimum: Duration
+    public let minimum: Duration
     /// The most; sound that comes later than this allows is left out.
-    public var maximum: Duration
+    public let maximum: Duration
     let isImmediate: Bool
 
     private init(minimum: Duration, maximum: Duration, isImmediate: Bool) {
