@@ -86,13 +86,14 @@ struct PageRoutes: Sendable {
             // A weak comparison (RFC 9110, section 13.1.2).
             return (entry.hasPrefix("W/") ? entry.dropFirst(2) : entry).prefix { $0 != " " } == file.tag
         }
-        if isKnown { return HTTPResponse(status: 304, headers: headers) }
-        headers["Content-Type"] = file.type
+        // With a 304, too: a cache takes the headers from there (RFC 9111, section 4.3.4), and the policy is not the file's.
         if file.type.hasPrefix("text/html") {
             headers["Content-Security-Policy"] = policy(request)
             headers["Permissions-Policy"] = "camera=(self), microphone=(self), display-capture=(self)"
             headers["Referrer-Policy"] = "no-referrer"
         }
+        if isKnown { return HTTPResponse(status: 304, headers: headers) }
+        headers["Content-Type"] = file.type
         return HTTPResponse(status: 200, headers: headers, body: file.bytes)
     }
 
