@@ -205,18 +205,24 @@ export class Publisher {
         if (this.transport) await this.#takeOut(this.transport, transceivers);
     }
 
-    /** Stops sections, and settles that between browser and answer alone: the server has no part in it. */
+    /**
+     * Stops sections, and settles that between browser and answer alone: the server has no part in it.
+     *
+     * An offer that was refused is answered here, too, before its sections are stopped: Chromium keeps a transceiver that was
+     * stopped before it had a mid, and gives it the section of the one that is added next.
+     */
     async #takeOut(transport, transceivers) {
         const { connection } = transport;
         if (connection.signalingState === 'closed') return;
-        try {
-            if (connection.signalingState === 'have-local-offer') await connection.setLocalDescription({ type: 'rollback' });
-            for (const transceiver of transceivers) {
-                if (transceiver.sender.track) await transceiver.sender.replaceTrack(null);
-                transceiver.stop();
-            }
-            await connection.setLocalDescription(await connection.createOffer());
+        const settle = async () => {
+            if (connection.signalingState === 'stable') await connection.setLocalDescription(await connection.createOffer());
             await this.#answer(transport);
+        };
+        try {
+            for (const { sender } of transceivers) if (sender.track) await sender.replaceTrack(null);
+            if (connection.signalingState === 'have-local-offer' || transceivers.some(({ mid }) => mid === null)) await settle();
+            for (const transceiver of transceivers) transceiver.stop();
+            await settle();
         } catch { /* A connection that cannot be brought in order is made anew by the next publication. */ this.renew(); }
     }
 

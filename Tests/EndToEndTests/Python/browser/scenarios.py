@@ -1107,6 +1107,40 @@ async def codecs(stage, step):
 
 
 @scenario("client")
+async def refused(stage, step):
+    """publications that are refused leave those after them alone"""
+    anna = await stage.person("refused", "Anna", "anna")
+    bob = await stage.person("refused", "Bob", "bob", publishes=False)
+    await anna.js("""(() => {
+        const canvas = document.createElement('canvas');
+        canvas.getContext('2d').fillRect(0, 0, 9, 9);
+        globalThis.draws = setInterval(() => canvas.getContext('2d').fillRect(0, 0, 9, 9), 50);
+        const media = { video: canvas.captureStream(20).getVideoTracks()[0], audio: parlor.media.audio };
+        globalThis.offered = [];
+        globalThis.publish = async (kind, tag) => {
+            const { LocalTrack } = await import('/parlor-client.js');
+            const track = new LocalTrack(media[kind].clone(), { tag });
+            offered.push(track);
+            return parlor.client.publish([track]).then(() => 'taken', (error) => error.code);
+        };
+        globalThis.unpublish = () => parlor.client.unpublish([offered.at(-1)]).then(() => 'gone', String);
+    })()""")
+    long = "x" * 300
+    for kind, other in (("video", "audio"), ("audio", "video")):
+        for tag, each, expected in (("one", kind, "taken"), (long, kind, 10053), (long, other, 10053), ("two", kind, "taken"),
+                                    ("three", other, "taken")):
+            got = await anna.js(f"publish('{each}', '{tag}')")
+            need(got == expected, f"{each} with a tag of {len(tag)} letters: {got}, not {expected}")
+        need(await anna.js("unpublish()") == "gone", "the last one ends")
+        need(await anna.js("publish('video', 'again')") == "taken", "and another takes its section")
+    step("the one after a refusal is taken, of the same kind or the other")
+    need(await anna.js("parlor.client.publishedTracks.length") == 8, "all that were taken are published")
+    await bob.until("parlor.client.remoteUser('anna').videoTracks.filter((track) => track.isSubscribed).length === 5", "and arrive")
+    await asyncio.gather(bob.sees(anna), bob.hears(anna))
+    step("what was published before goes on")
+
+
+@scenario("client")
 async def whip_and_whep(stage, step):
     """the examples of WHIP and WHEP"""
     anna = await stage.person("legs", "Anna", "anna", publishes=False)
