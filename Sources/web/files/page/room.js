@@ -11,7 +11,8 @@ import { Stage } from './stage.js';
 import { explain, label, onLanguageChange, text } from './texts.js';
 import { Tile } from './tile.js';
 
-const OWN = 'own';
+/** One's own tile: with a space, so that it is nobody's user id. */
+const OWN = ' own';
 /** Between two looks at loudness, and at figures, in ms. */
 const HEARING = 150;
 const MEASURING = 1000;
