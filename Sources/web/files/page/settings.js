@@ -2,13 +2,17 @@
 
 const query = new URLSearchParams(location.search);
 
+/** Pixels of a picture: a link that wants more of them would keep the whole page busy with drawing. */
+const LARGEST = [1920, 1080];
+
 /** From the address; a link may say all of it. */
 export const wishes = Object.freeze({
     room: query.get('room') ?? '', name: query.get('name') ?? '', user: query.get('user') ?? '',
     token: query.get('token') ?? '', source: query.get('source') ?? '', language: query.get('lang') ?? '',
     joins: query.get('autojoin') === '1', isAdmin: query.get('admin') === '1', policy: query.get('policy') ?? '',
-    size: /^\d{2,4}x\d{2,4}$/.test(query.get('size') ?? '') ? query.get('size').split('x').map(Number) : undefined,
-    framesPerSecond: Math.min(Math.max(Number(query.get('fps')) || 0, 0), 60) || undefined,
+    size: /^\d{2,4}x\d{2,4}$/.test(query.get('size') ?? '')
+        ? query.get('size').split('x').map((side, index) => Math.min(Number(side), LARGEST[index])) : undefined,
+    framesPerSecond: Number(query.get('fps')) ? Math.min(Math.max(Number(query.get('fps')), 1), 60) : undefined,
 });
 
 const PREFIX = 'parlor.';
