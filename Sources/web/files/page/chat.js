@@ -28,8 +28,8 @@ export class Chat {
     add({ id, name, content, timestamp, isOwn }) {
         const time = new Date(timestamp).toLocaleTimeString(currentLanguage(), { hour: '2-digit', minute: '2-digit' });
         const fault = make('small', { class: 'problem' });
-        const item = make('li', { class: isOwn ? 'own' : '' },
-            make('p', { class: 'message-head' }, make('b', {}, name || text('chat.server')), make('time', {}, time)),
+        const item = make('li', { class: isOwn ? 'own' : name ? '' : 'service' },
+            make('p', { class: 'message-head' }, name ? make('b', {}, make('bdi', {}, name)) : make('em', {}, text('chat.server')), make('time', {}, time)),
             make('p', { class: 'message-text' }, content), fault);
         this.#entries.push({ id, item, fault });
         if (this.#entries.length > MOST) this.#entries.shift().item.remove();

@@ -39,7 +39,7 @@ export class Room {
     constructor(client, media, name) {
         this.client = client;
         this.media = media;
-        this.name = name;
+        this.name = visible(name) || name;
         this.ownTracks = new OwnTracks(client, media);
         this.screen = new ScreenShare(client);
         for (const own of [this.ownTracks, this.screen]) {
@@ -442,7 +442,13 @@ export function nameOf(user) {
     if (!user) return '';
     try {
         const { name } = JSON.parse(user.userData);
-        if (typeof name === 'string' && name.trim()) return name.trim().slice(0, 60);
+        if (typeof name === 'string') return visible(name) || user.userID;
     } catch { /* Of an app that gives something else. */ }
     return user.userID;
+}
+
+/** At most 60 signs of a name, without those that break lines, turn the direction or cannot be seen. Empty: nothing is left. */
+function visible(name) {
+    const plain = [...name.replace(/\s+/gu, ' ').replace(/\p{C}/gu, '').trim()].slice(0, 60).join('').trim();
+    return plain.replace(/[\p{Default_Ignorable_Code_Point}\p{M}\u2800\s]/gu, '') ? plain : '';
 }

@@ -35,8 +35,14 @@ export function text(key, values = {}) {
     const entry = DICTIONARIES[language][key] ?? english[key] ?? key;
     const [one, more = one] = entry.split('|');
     const form = values.count === 1 ? one : more;
-    return form.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
+    return form.replace(/\{(\w+)\}/g, (whole, key) => (key === 'name' && values.name ? apart(values.name) : values[key] ?? whole));
 }
+
+/** Scripts that are written from right to left. */
+const LEFTWARD = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
+
+/** A name in the middle of a sentence, whose order it must not change: what `bdi` is in HTML. */
+export function apart(name) { return LEFTWARD.test(name) ? `\u2068${name}\u2069` : name; }
 
 /** Fills in every element with data-text, data-label (aria-label and title) or data-placeholder. */
 export function applyTexts(root) {

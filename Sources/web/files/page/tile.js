@@ -2,7 +2,7 @@ import { icon, make, setIcon } from './dom.js';
 import { Menu } from './menu.js';
 import { fittingProfile } from './layout.js';
 import { describe } from './overlay.js';
-import { label, text } from './texts.js';
+import { apart, label, text } from './texts.js';
 
 /** Above this level of loudness, 0 to 1, somebody speaks: about -40 dB. */
 const SPEAKS = 0.01;
@@ -26,7 +26,7 @@ export class Tile {
         this.initials = make('span', { class: 'initials', 'aria-hidden': 'true' });
         this.note = make('p', { class: 'tile-note' });
         this.microphone = icon('microphoneOff');
-        this.caption = make('span', { class: 'tile-name' });
+        this.caption = make('bdi', { class: 'tile-name' });
         this.network = make('span', { class: 'network', role: 'img' });
         this.overlay = make('dl', { class: 'overlay', hidden: true });
         this.menuButton = make('button', { class: 'plain tile-menu', 'aria-haspopup': 'menu' }, icon('menu'));
@@ -60,7 +60,7 @@ export class Tile {
 
     refresh() {
         const { name } = this;
-        this.caption.textContent = this.isScreen ? text('tile.screen', { name }) : this.isOwn ? `${name} (${text('people.you')})` : name;
+        this.caption.textContent = this.isScreen ? text('tile.screen', { name }) : this.isOwn ? `${apart(name)} (${text('people.you')})` : name;
         this.initials.textContent = initials(name);
         const isShown = this.hasPicture && (this.isOwn || this.video.readyState >= 2);
         this.element.classList.toggle('pictured', isShown);
