@@ -169,7 +169,7 @@ export const english = {
     'error.10052': 'The server takes nobody in at the moment. Try again soon.',
     'error.10053': 'The server does not accept this.',
     'error.10054': 'This browser and the room have no video format in common.',
-    'error.10055': 'That was too much at once. Wait a moment.',
+    'error.10055': 'That is more than the server allows.',
     'error.10061': 'The connection for sending is gone.',
     'error.10062': 'The connection for receiving is gone.',
     'error.21001': 'The server did not let you in, or cannot be reached.',

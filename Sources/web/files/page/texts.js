@@ -6,6 +6,8 @@ import { chinese } from './texts-zh.js';
 export const LANGUAGES = Object.freeze({ en: 'English', zh: '中文' });
 const DICTIONARIES = { en: english, zh: chinese };
 
+const TOO_MUCH = 10055;
+
 let language = 'en';
 const listeners = new Set();
 
@@ -75,5 +77,8 @@ export function explain(error) {
     const code = error?.serverCode ?? error?.code;
     const key = `error.${code}`;
     const sentence = key in english ? text(key) : text('error.other');
-    return code ? `${sentence} (${code})` : `${sentence} ${error?.message ?? ''}`.trim();
+    if (!code) return `${sentence} ${error?.message ?? ''}`.trim();
+    // A rate or a number, and which: only the server's own words tell.
+    const detail = code === TOO_MUCH && error?.message ? `: ${error.message}` : '';
+    return `${sentence} (${code}${detail})`;
 }
