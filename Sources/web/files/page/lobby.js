@@ -154,6 +154,7 @@ export class Lobby {
         if (usesToken && !this.#readToken()) return this.#refuse('invalid.token', find('token'));
         if (!usesToken && !/^[A-Za-z0-9_-]{1,64}$/.test(room)) return this.#refuse('invalid.room', find('room-name'));
         if (!name && !usesToken) return this.#refuse('invalid.name', find('name'));
+        if (!usesToken && wishes.user && !/^[A-Za-z0-9_-]{1,50}$/.test(wishes.user)) return this.#refuse('invalid.user', find('name'));
         this.hasJoined = true;
         remember('name', name);
         if (!usesToken) remember('room', room);

@@ -29,6 +29,7 @@ export const english = {
     'lobby.examples': 'Examples for developers:',
     'lobby.language': 'Language',
     'invalid.room': 'A room’s name has 1 to 64 letters, digits, - or _.',
+    'invalid.user': 'The user id in this page’s address must have 1 to 50 letters, digits, - or _.',
     'invalid.name': 'Please say who you are.',
     'invalid.token': 'A room token is needed to join.',
     'people.count': '{count} person|{count} people',

@@ -29,6 +29,7 @@ export const chinese = {
     'lobby.examples': '开发者示例：',
     'lobby.language': '语言',
     'invalid.room': '房间名由 1 到 64 个字母、数字、- 或 _ 组成。',
+    'invalid.user': '本页地址中的用户 ID 应由 1 到 50 个字母、数字、- 或 _ 组成。',
     'invalid.name': '请填写你的名字。',
     'invalid.token': '加入需要房间令牌。',
     'people.count': '{count} 人',
