@@ -25,11 +25,11 @@ export class Chat {
 
     get isShown() { return this.element.isConnected && this.element.offsetParent !== null; }
 
-    add({ id, name, content, timestamp, isOwn }) {
+    add({ id, name, content, timestamp, isOwn = false, isService = false }) {
         const time = new Date(timestamp).toLocaleTimeString(currentLanguage(), { hour: '2-digit', minute: '2-digit' });
         const fault = make('small', { class: 'problem' });
-        const item = make('li', { class: isOwn ? 'own' : name ? '' : 'service' },
-            make('p', { class: 'message-head' }, name ? make('b', {}, make('bdi', {}, name)) : make('em', {}, text('chat.server')), make('time', {}, time)),
+        const item = make('li', { class: isOwn ? 'own' : isService ? 'service' : '' },
+            make('p', { class: 'message-head' }, make(isService ? 'em' : 'b', {}, make('bdi', {}, name || text('chat.server'))), make('time', {}, time)),
             make('p', { class: 'message-text' }, content), fault);
         this.#entries.push({ id, item, fault });
         if (this.#entries.length > MOST) this.#entries.shift().item.remove();

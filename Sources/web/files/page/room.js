@@ -119,7 +119,8 @@ export class Room {
         on('profileChanged', () => this.measure());
         on('messageReceived', ({ identifier, userID, content, timestamp }) => {
             const user = this.client.remoteUser(userID);
-            this.chat.add({ id: identifier, name: user ? nameOf(user) : userID, content, timestamp, isOwn: false });
+            // Who is no user: the app's back end, under a name of its choice.
+            this.chat.add({ id: identifier, name: user ? nameOf(user) : userID, content, timestamp, isService: !user });
         });
         on('messageRefused', (id, error) => this.chat.refuse(id, explain(error)));
         on('localTracksLost', (tracks, error) => {
