@@ -1,5 +1,5 @@
 // What the pages of WHIP and WHEP have in common: a form with a token, one connection with its offer and answer, and its end.
-import { explain } from './texts.js';
+import { explain, text } from './texts.js';
 
 export const find = (id) => document.getElementById(id);
 
@@ -9,6 +9,9 @@ export const wishes = new URLSearchParams(location.search);
 /** For the node's answers, in ms: to an offer, and to the end. */
 const ANSWER = 15_000;
 const GOODBYE = 3_000;
+/** Between two questions whether the node still has a leg whose path is interrupted, in ms, and how often. */
+const ASKING = 1_000;
+const QUESTIONS = 60;
 
 /**
  * One leg, by the page's form.
@@ -20,6 +23,7 @@ export class Leg {
     #ended;
     #connection;
     #resource;
+    #isAsking = false;
 
     constructor(prepare, ended = () => {}) {
         this.#prepare = prepare;
@@ -34,18 +38,47 @@ export class Leg {
         try {
             await this.#stop();
             const connection = this.#connection = new RTCPeerConnection({ bundlePolicy: 'max-bundle' });
-            connection.onconnectionstatechange = () => { find('state').textContent = connection.connectionState; };
+            connection.onconnectionstatechange = () => {
+                find('state').textContent = connection.connectionState;
+                this.#ask();
+            };
             const path = await this.#prepare(connection);
             await connection.setLocalDescription(await connection.createOffer());
             await gathered(connection);
             const { resource, sdp } = await exchange(path, token(), connection.localDescription.sdp);
             this.#resource = resource;
             await connection.setRemoteDescription({ type: 'answer', sdp });
+            for (const { sender, receiver } of connection.getTransceivers()) {
+                const transport = sender.transport ?? receiver.transport;
+                if (transport) transport.onstatechange = () => this.#ask();
+            }
             find('stop').disabled = false;
         } catch (error) {
             this.#stop();
             find('state').textContent = error.key || error instanceof DOMException ? explain(error) : error.message;
         } finally { find('start').disabled = false; }
+    }
+
+    /** The node's end of a leg closes its DTLS; a lost path may come back. The node knows which it is. */
+    async #ask() {
+        const [connection, resource] = [this.#connection, this.#resource];
+        if (this.#isAsking || !resource || !isInterrupted(connection)) return;
+        this.#isAsking = true;
+        try {
+            for (let left = QUESTIONS; left > 0 && connection === this.#connection && isInterrupted(connection); left -= 1) {
+                const headers = { Authorization: `Bearer ${token()}` };
+                const answer = await fetch(resource, { headers, signal: AbortSignal.timeout(GOODBYE) }).catch(() => undefined);
+                if (connection !== this.#connection) return;
+                if (answer?.status === 404) {
+                    // Nothing is left to delete.
+                    this.#resource = undefined;
+                    await this.#stop();
+                    find('state').textContent = text('leg.ended');
+                    return;
+                }
+                await new Promise((resolve) => { setTimeout(resolve, ASKING); });
+            }
+        } finally { this.#isAsking = false; }
     }
 
     async #stop() {
@@ -64,6 +97,12 @@ export class Leg {
         }
         connection?.close();
     }
+}
+
+function isInterrupted(connection) {
+    const transports = connection.getTransceivers().map(({ sender, receiver }) => (sender.transport ?? receiver.transport)?.state);
+    return ['disconnected', 'failed', 'closed'].includes(connection.connectionState)
+        || transports.some((state) => state === 'closed' || state === 'failed');
 }
 
 const token = () => find('token').value.trim();

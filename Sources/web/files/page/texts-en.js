@@ -135,6 +135,7 @@ export const english = {
     'end.roomClosed': 'The room was closed.',
     'end.nodeStopping': 'The server is being stopped. Try again in a while.',
     'end.roomFull': 'The room is full.',
+    'leg.ended': 'The server has ended this.',
     'end.again': 'Join again',
     'end.home': 'Another room',
     'lost.tracks': 'Your sound or picture could not be sent on: {reason}',

@@ -135,6 +135,7 @@ export const chinese = {
     'end.roomClosed': '房间已关闭。',
     'end.nodeStopping': '服务器正在停止，请稍后再试。',
     'end.roomFull': '房间已满。',
+    'leg.ended': '服务器已结束此连接。',
     'end.again': '重新加入',
     'end.home': '换一个房间',
     'lost.tracks': '你的声音或画面无法继续发送：{reason}',
