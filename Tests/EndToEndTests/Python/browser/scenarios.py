@@ -439,7 +439,41 @@ async def refusals(stage, step):
     step("a good token names room and user")
     room = await stage.page("/?room=bad%20name&name=A&source=none&autojoin=1&lang=zh", "room")
     await room.until("document.querySelector('#lobby-problem').textContent.startsWith('房间名由')", "a bad room's name, in Chinese")
-    step("a name that no room can have")
+    for user in ("a b", "x" * 51):
+        strange = await stage.person("strange", "Anna", user, publishes=False, waits=False)
+        await strange.until("document.querySelector('#lobby-problem').textContent.startsWith('The user id in')", "a bad user id in the link")
+    step("names that no room and no user can have")
+
+
+@scenario("moderation")
+async def names(stage, step):
+    """ids and names that look like something else"""
+    anna = await stage.person("names", "Anna", "anna", size="9999x9999", fps="-5")
+    need(await anna.js("parlor.media.video.getSettings().width") == 1920, "a link cannot ask for a picture beyond all measure")
+    own = await stage.person("names", "Otto", "own")
+    shown = "[...document.querySelectorAll('.tile .tile-name')].map((each) => each.textContent).sort().join()"
+    await anna.until(f"{shown} === 'Anna (you),Otto'", "a user with the id own has a tile", standing=shown)
+    await own.until(f"{shown} === 'Anna,Otto (you)'", "and its own", standing=shown)
+    await asyncio.gather(anna.sees(own), own.has_picture(anna))
+    step("the id own is one like others")
+    await own.click("#leave")
+    await anna.until("document.querySelectorAll('.tile').length === 1 && !!document.querySelector('.tile.own')", "only its tile goes")
+    hidden, turned = "\u200b\u2060\u3164", "\u202eeve\u202c\u0007x"
+    await stage.person("names", hidden, "hidden", publishes=False)
+    eve = await stage.person("names", turned, "eve", publishes=False)
+    await stage.person("names", "\u05d0\u05d1", "aleph", publishes=False)
+    await anna.until(f"{shown} === 'Anna (you),evex,hidden,\u05d0\u05d1'", "what cannot be seen is not shown", standing=shown)
+    need(await anna.js("[...document.querySelectorAll('#notices')].some((e) => e.textContent.includes('\u2068\u05d0\u05d1\u2069'))"),
+         "a name from right to left is set apart")
+    step("names are what they look like")
+    await stage.cli("message", "names", "by the service")
+    server = await stage.person("names", "Server", "server", publishes=False)
+    await server.js("parlor.client.sendMessage('by a user')")
+    kinds = "JSON.stringify([...document.querySelectorAll('.messages li')].map((e) => [e.className, !!e.querySelector('em')]))"
+    await anna.press("c")
+    await anna.until(f"{kinds} === '[[\"service\",true],[\"\",false]]'", "the service looks different from a user", standing=kinds)
+    await stage.shot(anna, "names")
+    step("nobody passes for the service")
 
 
 # ---- failures in words, in both languages
@@ -1179,6 +1213,32 @@ async def whip_and_whep(stage, step):
     await anna.until("parlor.client.remoteUserList.length < 2 && !parlor.client.remoteUserList.some((u) => u.userID.startsWith('whip'))",
                      "the publisher is gone")
     step("stopping removes it")
+
+
+@scenario("client", complaints=OF_THE_NETWORK)
+async def legs_that_end(stage, step):
+    """legs of WHIP and WHEP that the server ends"""
+    state = "document.querySelector('#state').textContent"
+    anna = await stage.person("ended", "Anna", "anna")
+    whip = await stage.page("/whip.html?room=ended&source=synthetic", "whip")
+    whep = await stage.page("/whep.html?room=ended&user=anna", "whep")
+    for page in (whip, whep):
+        await page.until("document.querySelector('#token').value", "a token")
+        await page.click("#start")
+        await page.until(f"{state} === 'connected'", "it is connected", standing=state)
+    await whip.js("globalThis.media = document.querySelector('#video').srcObject.getTracks()")
+    room = json.loads(await stage.cli("room", "ended", "--json"))
+    for user in room["users"]:
+        if user["userId"] != "anna":
+            await stage.cli("kick", "ended", user["userId"])
+    for page in (whip, whep):
+        await page.until(f"{state} === 'The server has ended this.'", "it says so", within=10, standing=state)
+        need(await page.js("document.querySelector('#stop').disabled && !document.querySelector('#start').disabled"), "it may begin anew")
+    need(await whip.js("media.length === 2 && media.every((each) => each.readyState === 'ended')"), "what was sent is let go")
+    step("both say so, and let go what they sent")
+    await whip.click("#start")
+    await whip.until(f"{state} === 'connected'", "it is connected again", standing=state)
+    step("and begin anew")
 
 
 # ---- looks
