@@ -129,34 +129,41 @@ extension ClientTransport {
         }
         let bytes = RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: datagram[..<length]))
         var reader = RTCPCompoundReader()
-        while let block = reader.next(bytes) {
-            switch block.type {
-            case RTCPType.senderReport:
-                guard let report = RTCPSenderReport.parse(bytes, block) else { continue }
-                statistics.senderReportsReceived &+= 1
-                for stream in inbound.indices where inbound[stream].settings.ssrc == report.ssrc {
-                    inbound[stream].note(senderReport: report.ntp, now: now)
-                }
-            case RTCPType.receiverReport:
-                statistics.receiverReportsReceived &+= 1
-                noteReport(bytes, block, now: now)
-            case RTCPType.goodbye: statistics.goodbyesReceived &+= 1
-            case RTCPType.transportFeedback:
-                if let feedback = RTCPTransportFeedback.parse(bytes, block) {
-                    statistics.transportFeedbackReceived &+= 1
-                    note(feedback, bytes, block, now: now)
-                }
-                resend(bytes, block, into: &outbox)
-            case RTCPType.payloadFeedback:
-                if let estimate = RTCPReceiverEstimate.parse(bytes, block) {
-                    statistics.receiverEstimate = estimate.bitrate
-                    sendRate?.noteReceiverEstimate(estimate.bitrate, now: now)
-                }
-                noteKeyFrameRequest(bytes, block)
-            default: break
-            }
-        }
+        while let block = reader.next(bytes) { take(bytes, block, now: now, into: &outbox) }
         return reader.malformed ? drop(.malformedRTCP) : .control
+    }
+
+    /// One block of a compound. A function of its own also because the compiler does not come to an end with both in one, without
+    /// optimization (6.3.1).
+    private mutating func take(_ bytes: RawSpan, _ block: RTCPBlock, now: MediaTime, into outbox: inout ClientOutbox) {
+        switch block.type {
+        case RTCPType.senderReport: note(senderReport: bytes, block, now: now)
+        case RTCPType.receiverReport:
+            statistics.receiverReportsReceived &+= 1
+            noteReport(bytes, block, now: now)
+        case RTCPType.goodbye: statistics.goodbyesReceived &+= 1
+        case RTCPType.transportFeedback:
+            if let feedback = RTCPTransportFeedback.parse(bytes, block) {
+                statistics.transportFeedbackReceived &+= 1
+                sendRate?.take(feedback, bytes, block, now: now)
+            }
+            resend(bytes, block, into: &outbox)
+        case RTCPType.payloadFeedback:
+            if let estimate = RTCPReceiverEstimate.parse(bytes, block) {
+                statistics.receiverEstimate = estimate.bitrate
+                sendRate?.noteReceiverEstimate(estimate.bitrate, now: now)
+            }
+            noteKeyFrameRequest(bytes, block)
+        default: break
+        }
+    }
+
+    private mutating func note(senderReport bytes: RawSpan, _ block: RTCPBlock, now: MediaTime) {
+        guard let report = RTCPSenderReport.parse(bytes, block) else { return }
+        statistics.senderReportsReceived &+= 1
+        for stream in inbound.indices where inbound[stream].settings.ssrc == report.ssrc {
+            inbound[stream].note(senderReport: report.ntp, now: now)
+        }
     }
 
     private mutating func resend(_ bytes: RawSpan, _ block: RTCPBlock, into outbox: inout ClientOutbox) {
@@ -196,17 +203,6 @@ extension ClientTransport {
                 Double(report.jitter) / Double(outbound[stream].settings.codec.clockRate)
         }
         if let worst { sendRate?.noteReport(loss: Double(worst) / 256, now: now) }
-    }
-
-    private mutating func note(
-        _ feedback: RTCPTransportFeedback, _ bytes: RawSpan, _ block: RTCPBlock, now: MediaTime
-    ) {
-        guard sendRate != nil else { return }
-        sendRate?.beginFeedback(
-            reference: feedback.referenceTime, count: feedback.feedbackCount, base: feedback.baseSequence)
-        var reader = RTCPTransportFeedbackReader(feedback, block)
-        while let arrival = reader.next(bytes) { sendRate?.noteArrival(arrival) }
-        sendRate?.endFeedback(next: feedback.baseSequence &+ feedback.statusCount, now: now)
     }
 
     private mutating func noteKeyFrameRequest(_ bytes: RawSpan, _ block: RTCPBlock) {

@@ -132,6 +132,14 @@ package struct SendRateEstimator: Sendable {
         sentBytes += size
     }
 
+    /// Takes in one message.
+    mutating func take(_ feedback: RTCPTransportFeedback, _ bytes: RawSpan, _ block: RTCPBlock, now: MediaTime) {
+        beginFeedback(reference: feedback.referenceTime, count: feedback.feedbackCount, base: feedback.baseSequence)
+        var reader = RTCPTransportFeedbackReader(feedback, block)
+        while let arrival = reader.next(bytes) { noteArrival(arrival) }
+        endFeedback(next: feedback.baseSequence &+ feedback.statusCount, now: now)
+    }
+
     /// Before the arrivals of one message.
     ///
     /// - Parameters:
