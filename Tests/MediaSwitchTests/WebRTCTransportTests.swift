@@ -212,6 +212,23 @@ struct WebRTCTransportTests {
         #expect(scene.network.snapshot().transports.first?.remote == other)
     }
 
+    @Test("the first to go to a new path is the answer to its check, whatever waits for the peer")
+    func answersFirst() {
+        let scene = BrowserScene(seed: 19)
+        let (alice, _, camera) = scene.call()
+        camera.send(alice, scene.network, isKey: true)
+        scene.network.run(for: .seconds(8))
+        let other = scene.address()
+        var first: [UInt8] = []
+        scene.network.tap = { _, _, destination, bytes in
+            if destination == other { first.append(bytes.first ?? 255) }
+        }
+        // Not heard for long: it is asked for a key frame with this check.
+        alice.check(scene.network, nominates: true, from: other)
+        scene.network.run(for: .milliseconds(50))
+        #expect(first.count >= 2 && first.first == 1, "\(first)")
+    }
+
     /// The next check, which nominates, may come seconds after the media.
     @Test("media by another verified path is followed when the path in use is silent, and no sooner")
     func mediaMoves() throws {

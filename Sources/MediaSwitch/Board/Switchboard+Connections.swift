@@ -141,8 +141,9 @@ extension Switchboard {
             : connection.pointee.checked(path, request, pathHeard: pathHeard, now: now)
         take(change, path, transport: place, now: now)
         if transport.pointee.uses(path) { transport.pointee.pathHeard = now }
-        if transport.pointee.isReady, wasAway || change.isMove { refresh(transport: place, now: now) }
+        // Before anything else goes there: libwebrtc ends a TCP connection of ICE by which RTCP comes before the answer.
         answer(request, bytes, path, connection: transport.pointee.connection)
+        if transport.pointee.isReady, wasAway || change.isMove { refresh(transport: place, now: now) }
         // Our ClientHello is a step like any other, and waits for its turn; where there is no room, the next check tries again.
         if connection.pointee.role == .client, !connection.pointee.hasStarted,
             handshakes.append(UnsafeRawBufferPointer(start: nil, count: 0), transport: place, id: transport.pointee.id)
