@@ -213,9 +213,9 @@ struct WebRTCTransportTests {
     }
 
     @Test("the first to go to a new path is the answer to its check, whatever waits for the peer")
-    func answersFirst() {
+    func answersFirst() throws {
         let scene = BrowserScene(seed: 19)
-        let (alice, _, camera) = scene.call()
+        let (alice, bob, camera) = scene.call()
         camera.send(alice, scene.network, isKey: true)
         scene.network.run(for: .seconds(8))
         let other = scene.address()
@@ -227,6 +227,23 @@ struct WebRTCTransportTests {
         alice.check(scene.network, nominates: true, from: other)
         scene.network.run(for: .milliseconds(50))
         #expect(first.count >= 2 && first.first == 1, "\(first)")
+        // Something waits for it already when the check comes, in one batch.
+        camera.send(alice, scene.network, isKey: true)
+        scene.network.run(for: .seconds(2))
+        let next = scene.address()
+        var second: [UInt8] = []
+        scene.network.tap = { _, _, destination, bytes in
+            if destination == next { second.append(bytes.first ?? 255) }
+        }
+        let request = try #require(bob.media).sealRTCP {
+            $0.pictureLossIndication(senderSSRC: 1, mediaSSRC: 0xAAAA)
+        }
+        scene.network.inject([
+            (.sharedIPv4, bob.address, request),
+            (.sharedIPv4, next, alice.makeCheck(nominates: true, credentials: alice.credentials)),
+        ])
+        scene.network.run(for: .milliseconds(50))
+        #expect(second.count >= 2 && second.first == 1, "\(second)")
     }
 
     /// The next check, which nominates, may come seconds after the media.

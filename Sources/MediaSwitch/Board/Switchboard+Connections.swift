@@ -141,7 +141,6 @@ extension Switchboard {
             : connection.pointee.checked(path, request, pathHeard: pathHeard, now: now)
         take(change, path, transport: place, now: now)
         if transport.pointee.uses(path) { transport.pointee.pathHeard = now }
-        // Before anything else goes there: libwebrtc ends a TCP connection of ICE by which RTCP comes before the answer.
         answer(request, bytes, path, connection: transport.pointee.connection)
         if transport.pointee.isReady, wasAway || change.isMove { refresh(transport: place, now: now) }
         // Our ClientHello is a step like any other, and waits for its turn; where there is no room, the next check tries again.

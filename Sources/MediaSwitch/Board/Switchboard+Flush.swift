@@ -23,13 +23,11 @@ extension Switchboard {
 
         outbox.beginPlan()
         var segment = 0
+        // Before anything else: libwebrtc ends a TCP connection of ICE by which RTCP comes before the answer to its check.
+        outbox.planAnswers(segment: &segment)
         for position in 0..<outbox.listedCount {
             let destination = Int(outbox.listed[position])
-            guard outbox.queues[destination].head >= 0 else { continue }
-            guard destination > 0 else {
-                outbox.planAnswers(segment: &segment)
-                continue
-            }
+            guard destination > 0, outbox.queues[destination].head >= 0 else { continue }
             let transport = transports[Outbox.transport(ofDestination: destination)]
             if destination & 1 == 0 {
                 outbox.plan(
