@@ -1,4 +1,5 @@
 import Foundation
+import MediaWire
 import RoomControl
 import Testing
 
@@ -9,6 +10,24 @@ import Testing
         for file in files { #expect(OfferExercise.run(file) == nil, "\(String(decoding: file, as: UTF8.self))") }
         // The corpus does reach answers.
         #expect(files.reduce(0) { $0 + OfferExercise.answers(to: String(decoding: $1, as: UTF8.self)) } >= 10)
+    }
+
+    @Test("formats that an m-line repeats stand once in the answer, whether it takes the line or refuses it")
+    func repeatedFormats() throws {
+        var answered = 0
+        for file in try Self.corpus("Offer") {
+            guard var offer = try? SessionDescription(parsing: String(decoding: file, as: UTF8.self)) else { continue }
+            for index in offer.media.indices { offer.media[index].formats += offer.media[index].formats }
+            // Refused for its codecs, beside those that are taken.
+            if var refused = offer.media.first {
+                refused.attributes.removeAll { ["rtpmap", "fmtp", "mid"].contains($0.name) }
+                refused.formats = ["77", "0", "0", "77"]
+                offer.media.append(refused)
+            }
+            #expect(OfferExercise.run([UInt8](offer.text.utf8)) == nil, "\(offer.text)")
+            answered += OfferExercise.answers(to: offer.text)
+        }
+        #expect(answered >= 10)
     }
 
     @Test func tokens() throws {

@@ -33,6 +33,18 @@ package struct MediaDescription: Equatable, Sendable {
         self.line = line
     }
 
+    /// The m-line of an answer that refuses this one: port 0 and inactive, under its `a=mid`, with the offer's formats (RFC 3264,
+    /// section 6), each once even where the offer repeats one.
+    package func refusal(connection: SDPConnection? = nil) -> MediaDescription {
+        var seen: Set<String> = []
+        var refusal = MediaDescription(
+            media: media, port: 0, transport: transport, formats: formats.filter { seen.insert($0).inserted },
+            connection: connection)
+        if let mid { refusal.attributes.append(SDPAttribute("mid", mid)) }
+        refusal.attributes.append(SDPAttribute(SDPDirection.inactive.rawValue))
+        return refusal
+    }
+
     package static func == (a: MediaDescription, b: MediaDescription) -> Bool {
         a.media == b.media && a.port == b.port && a.transport == b.transport && a.formats == b.formats
             && a.ownConnection == b.ownConnection && a.otherLines == b.otherLines && a.attributes == b.attributes

@@ -23,18 +23,10 @@ struct PlainAnswerWriter {
             let line = offer.lines[index]
             switch line.outcome {
             case .accepted(let accepted): session.media.append(answer(accepted, index: index, offered: line.media))
-            case .refused: session.media.append(rejection(of: line.media))
+            case .refused: session.media.append(line.media.refusal())
             }
         }
         return session
-    }
-
-    private func rejection(of offered: MediaDescription) -> MediaDescription {
-        var media = MediaDescription(
-            media: offered.media, port: 0, transport: offered.transport, formats: offered.formats)
-        if let mid = offered.mid { media.attributes.append(SDPAttribute("mid", mid)) }
-        media.attributes.append(SDPAttribute("inactive"))
-        return media
     }
 
     private func answer(

@@ -102,22 +102,14 @@ struct WebRTCAnswerWriter {
         for index in offer.lines.indices {
             let line = offer.lines[index]
             guard let usable = line.accepted else {
-                session.media.append(rejection(of: line.media))
+                session.media.append(
+                    line.media.refusal(connection: SDPConnection(isIPv6: false, host: "0.0.0.0")))
                 continue
             }
             session.media.append(answer(usable, place: accepted, index: index, offered: line.media))
             accepted += 1
         }
         return session
-    }
-
-    private func rejection(of offered: MediaDescription) -> MediaDescription {
-        var media = MediaDescription(
-            media: offered.media, port: 0, transport: offered.transport, formats: offered.formats,
-            connection: SDPConnection(isIPv6: false, host: "0.0.0.0"))
-        if let mid = offered.mid { media.attributes.append(SDPAttribute("mid", mid)) }
-        media.attributes.append(SDPAttribute("inactive"))
-        return media
     }
 
     private func answer(

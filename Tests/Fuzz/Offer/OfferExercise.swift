@@ -124,7 +124,9 @@ enum OfferExercise {
             return "not the line that was offered"
         }
         guard (media.port == 0) == (accepted == nil) else { return "accepted without a port, or refused with one" }
-        guard Set(media.formats).isSubset(of: wanted.formats) else { return "a format that was not offered" }
+        guard Set(media.formats).isSubset(of: wanted.formats), Set(media.formats).count == media.formats.count else {
+            return "a format that was not offered, or one twice"
+        }
         guard Set(media.extensions.map(\.uri)).isSubset(of: wanted.extensions.map(\.uri)) else {
             return "an extension that was not offered"
         }
