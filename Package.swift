@@ -179,7 +179,7 @@ let package = Package(
                 "RoomTestKit",
             ],
             swiftSettings: language),
-        .testTarget(name: "WebTransportTests", dependencies: ["WebTransport"], swiftSettings: language),
+        .testTarget(name: "WebTransportTests", dependencies: ["WebTransport", "MediaWire"], swiftSettings: language),
         .testTarget(
             name: "RoomServiceTests",
             dependencies: [

@@ -25,18 +25,8 @@ struct Cell: Hashable {
     static let batch = 64
 }
 
-/// A splittable source of keys and payloads; a benchmark's inputs are the same in every run.
-struct BenchRandom: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
-
+/// A benchmark's inputs are the same in every run.
+extension SeededRandom {
     mutating func key(_ profile: SRTPProfile) -> SRTPMasterKey {
         let bytes = (0..<profile.keyLength).map { _ in UInt8.random(in: 0...255, using: &self) }
         let salt = (0..<profile.saltLength).map { _ in UInt8.random(in: 0...255, using: &self) }

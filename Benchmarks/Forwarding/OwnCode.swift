@@ -31,7 +31,7 @@ final class OwnCode {
     }
 
     init(_ cell: Cell) throws(BenchError) {
-        var random = BenchRandom(state: 9)
+        var random = SeededRandom(seed: 9)
         self.cell = cell
         var configuration = Switchboard.Configuration()
         configuration.segmentation = cell.segmentation

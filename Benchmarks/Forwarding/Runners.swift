@@ -20,7 +20,7 @@ final class Ours {
     let firstKey: SRTPMasterKey
 
     init(_ cell: Cell, _ sinks: [TransportAddress], outboxSlots: Int?) throws {
-        var random = BenchRandom(state: 7)
+        var random = SeededRandom(seed: 7)
         var configuration = Engine.Configuration()
         configuration.mediaPort = 0
         configuration.collecting = .zero
@@ -105,7 +105,7 @@ final class Floor {
     let firstKey: SRTPMasterKey
 
     init(_ cell: Cell, _ sinks: [TransportAddress], slots: Int) throws {
-        var random = BenchRandom(state: 8)
+        var random = SeededRandom(seed: 8)
         let key = random.key(cell.profile)
         self.cell = cell
         feeder = try Feeder(segmentation: cell.segmentation)
@@ -212,7 +212,7 @@ struct BenchScene {
     private let unusedKey: SRTPMasterKey
     let subscriberKeys: [SRTPMasterKey]
 
-    init(_ cell: Cell, source: TransportAddress, sinks: [TransportAddress], _ random: inout BenchRandom) {
+    init(_ cell: Cell, source: TransportAddress, sinks: [TransportAddress], _ random: inout SeededRandom) {
         self.cell = cell
         self.source = source
         self.sinks = sinks

@@ -42,7 +42,7 @@ import Testing
             sending.stop()
             receiving.stop()
         }
-        var random = SplitMix(state: 1)
+        var random = SeededRandom(seed: 1)
         let loopback = TransportAddress(ipv4: 0x7F00_0001, port: 0)
         for number in 0..<50 {
             let up = try #require(SRTPMasterKey.random(profile: .aeadAES128GCM, using: &random))
@@ -83,7 +83,7 @@ import Testing
         let engine = try ClientEngine<Counter>(name: "test-ended")
         engine.stop()
         let socket = try ClientSocket(at: TransportAddress(ipv4: 0x7F00_0001, port: 0))
-        var random = SplitMix(state: 2)
+        var random = SeededRandom(seed: 2)
         let key = try #require(SRTPMasterKey.random(profile: .aeadAES128GCM, using: &random))
         let configuration = ClientTransport.Configuration(
             remote: socket.address, sendKey: key, receiveKey: key, reporterSSRC: 1, cname: "x")

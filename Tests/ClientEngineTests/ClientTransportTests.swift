@@ -216,7 +216,7 @@ import Testing
     /// Any bytes, and real packets with any bytes changed: nothing traps, and nothing of it is delivered.
     @Test func hostileDatagramsChangeNothing() throws {
         let pair = try #require(VirtualPair(seed: 91))
-        var random = SplitMix(state: 92)
+        var random = SeededRandom(seed: 92)
         pair.send(payload(500), timestamp: 9)
         pair.publisher.sendGoodbye(into: &pair.outbox)
         let good = pair.takeDatagrams()

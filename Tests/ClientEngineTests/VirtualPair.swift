@@ -44,13 +44,13 @@ final class VirtualPair {
     private(set) var controlToPublisher: [[UInt8]] = []
     private var flights: [Flight] = []
     private var order = 0
-    private var random: SplitMix
+    private var random: SeededRandom
 
     init?(
         profile: SRTPProfile = .aeadAES128GCM, codecs: [Codec] = [.vp8], first: UInt16 = 1000, link: Link = Link(),
         seed: UInt64
     ) {
-        random = SplitMix(state: seed)
+        random = SeededRandom(seed: seed)
         guard let up = SRTPMasterKey.random(profile: profile, using: &random),
             let down = SRTPMasterKey.random(profile: profile, using: &random)
         else { return nil }
@@ -168,18 +168,5 @@ final class VirtualPair {
         while let held = subscriber.takeOrdered(stream: stream, now: now) {
             delivered.append(Delivered(packet: held.packet, payload: held.payload))
         }
-    }
-}
-
-/// A small generator with a seed (SplitMix64).
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
-        return value ^ value >> 31
     }
 }

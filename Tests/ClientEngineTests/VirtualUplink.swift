@@ -24,7 +24,7 @@ struct VirtualUplink {
     private(set) var arrivedBytes = 0
     private(set) var longestQueue = MediaDuration.zero
     private var began = MediaTime.zero
-    private var random: SplitMix
+    private var random: SeededRandom
     private var sequence: UInt16
     private var budget = 0.0
     private var isFree = MediaTime.zero
@@ -37,7 +37,7 @@ struct VirtualUplink {
     private static let packet = 1000
 
     init(seed: UInt64) {
-        random = SplitMix(state: seed)
+        random = SeededRandom(seed: seed)
         sequence = UInt16(truncatingIfNeeded: random.next())
         clockOffset = Int64(random.next() % 1_000_000_000_000)
     }

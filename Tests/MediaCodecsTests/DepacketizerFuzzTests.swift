@@ -1,5 +1,6 @@
 import Foundation
 import MediaCodecs
+import MediaWire
 import Testing
 
 @Suite struct DepacketizerFuzzTests {
@@ -27,7 +28,7 @@ import Testing
         let files = try FileManager.default.contentsOfDirectory(at: Self.corpus, includingPropertiesForKeys: nil)
             .sorted { $0.lastPathComponent < $1.lastPathComponent }
             .map { [UInt8](try Data(contentsOf: $0)) }
-        var generator = SeededGenerator(seed: UInt64(round))
+        var generator = SeededRandom(seed: UInt64(round))
         for _ in 0..<500 {
             var bytes = files.randomElement(using: &generator) ?? []
             bytes += files.randomElement(using: &generator) ?? []

@@ -1,10 +1,11 @@
 import MediaCodecs
+import MediaWire
 import Testing
 
 @Suite struct DepacketizerTests {
     /// Something that looks like a frame of the codec from outside.
     private func frame(
-        _ codec: VPXCodec, isKey: Bool, size: Int, using generator: inout SeededGenerator
+        _ codec: VPXCodec, isKey: Bool, size: Int, using generator: inout SeededRandom
     ) -> [UInt8] {
         let head: [UInt8]
         switch codec {
@@ -35,7 +36,7 @@ import Testing
     @Test(arguments: VPXCodec.allCases, 0..<40)
     func lossAgainstTheModel(codec: VPXCodec, round: Int) {
         let seed = UInt64(round) &* 7_919 &+ (codec == .vp8 ? 1 : 2)
-        var generator = SeededGenerator(seed: seed)
+        var generator = SeededRandom(seed: seed)
         let lossPercent = [0, 1, 5, 20][round % 4]
         var packetizer: Packetizer =
             switch (codec, round % 3) {

@@ -1,10 +1,11 @@
 import MediaCodecs
+import MediaWire
 import Testing
 
 @Suite struct TestPictureTests {
     @Test(arguments: [(160, 120), (161, 121), (176, 144), (320, 180), (320, 240), (640, 480), (1280, 720)])
     func whatIsDrawnIsRead(width: Int, height: Int) {
-        var generator = SeededGenerator(seed: 1)
+        var generator = SeededRandom(seed: 1)
         var frame = VideoFrame(width: width, height: height)
         for _ in 0..<20 {
             let mark = TestPicture.Mark(

@@ -1,4 +1,5 @@
 import MediaCodecs
+import MediaWire
 import Testing
 
 @Suite struct ToneTests {
@@ -50,7 +51,7 @@ import Testing
         #expect(!detector.read([]).isPresent)
         #expect(!detector.read([Int16](repeating: 0, count: 960)).isPresent)
         #expect(!detector.read([Int16](repeating: 8_000, count: 960)).isPresent)
-        var generator = SeededGenerator(seed: 8)
+        var generator = SeededRandom(seed: 8)
         for _ in 0..<50 {
             let noise = (0..<960).map { _ in Int16.random(in: -9_000...9_000, using: &generator) }
             #expect(!detector.read(noise).isPresent)
@@ -79,7 +80,7 @@ import Testing
     @Test func thePhaseRunsOn() {
         var whole = TestTone(frequency: 437)
         var pieces = whole
-        var generator = SeededGenerator(seed: 2)
+        var generator = SeededRandom(seed: 2)
         var samples: [Int16] = []
         while samples.count < 100_000 {
             samples += pieces.nextFrame(samples: .random(in: 1...2_000, using: &generator))
@@ -106,7 +107,7 @@ import Testing
         let decoder = try OpusDecoder(channels: 2)
         #expect(throws: CodecError.self) { try decoder.decode([]) }
         #expect(throws: CodecError.self) { try decoder.decode([0xFF, 0xFF, 0xFF]) }
-        var generator = SeededGenerator(seed: 6)
+        var generator = SeededRandom(seed: 6)
         for _ in 0..<500 { _ = try? decoder.decode(generator.bytes(.random(in: 1...200, using: &generator))) }
         #expect(throws: CodecError.self) { try OpusDecoder(channels: 3) }
         #expect(throws: CodecError.self) { try OpusEncoder(OpusEncoder.Settings(channels: 0)) }

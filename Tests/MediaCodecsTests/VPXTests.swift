@@ -1,4 +1,5 @@
 import MediaCodecs
+import MediaWire
 import Testing
 
 @Suite struct VPXTests {
@@ -141,7 +142,7 @@ import Testing
         let decoder = try VPXDecoder(codec)
         #expect(throws: CodecError.self) { try decoder.decode([]) }
         #expect(throws: CodecError.self) { try decoder.decode([0x9D]) }
-        var generator = SeededGenerator(seed: 4)
+        var generator = SeededRandom(seed: 4)
         for _ in 0..<500 {
             var bytes = key
             for _ in 0..<5 {

@@ -1,5 +1,6 @@
 import MediaSwitch
 import MediaTestKit
+import MediaWire
 import Testing
 
 /// The slow reference: every number in a dictionary.

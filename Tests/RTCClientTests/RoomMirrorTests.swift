@@ -1,3 +1,4 @@
+import MediaWire
 import RTCClient
 import RoomProtocol
 import Testing
@@ -59,7 +60,7 @@ private struct Listener: Equatable {
     /// what is there.
     @Test(arguments: [1, 2, 3, 4, 5, 6, 7, 8] as [UInt64])
     func `events and lists agree with the room`(seed: UInt64) {
-        var random = SplitMix(seed: seed)
+        var random = SeededRandom(seed: seed)
         var mirror = RoomMirror(ownID: "me")
         var view = RoomView(ownID: "me")
         var listener = Listener()
@@ -146,7 +147,7 @@ private struct Listener: Equatable {
     /// Whatever a broken server says: nothing traps, and the events still tell what can be asked.
     @Test(arguments: [11, 12, 13, 14] as [UInt64])
     func `notifications that do not fit do no harm`(seed: UInt64) {
-        var random = SplitMix(seed: seed)
+        var random = SeededRandom(seed: seed)
         var mirror = RoomMirror(ownID: "u0")
         var listener = Listener()
         for _ in 0..<5000 {
@@ -184,19 +185,5 @@ private struct Listener: Equatable {
         #expect(mirror.trackIDs(subscribed: false) == ["a", "c"])
         mirror.unsubscribed("b")
         #expect(mirror.takeUntried(limit: 10).isEmpty)
-    }
-}
-
-/// Vigna's SplitMix64: the same numbers for the same seed.
-struct SplitMix: RandomNumberGenerator {
-    private var state: UInt64
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }

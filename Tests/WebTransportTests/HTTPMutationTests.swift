@@ -1,4 +1,5 @@
 import Foundation
+import MediaWire
 import Testing
 import WebTransport
 
@@ -16,7 +17,7 @@ struct HTTPMutationTests {
     func `damaged requests`(seed: UInt64) async throws {
         try await withSockets(serve: echoing) { server, port in
             try await onThread {
-                var random = SplitMix(state: seed)
+                var random = SeededRandom(seed: seed)
                 for round in 0..<150 {
                     var bytes = Array(Self.samples[Int(random.next() % 4)].utf8)
                     for _ in 0..<(random.next() % 4) {
@@ -48,7 +49,7 @@ struct HTTPMutationTests {
     }
 }
 
-private func mutate(_ bytes: inout [UInt8], _ random: inout SplitMix) {
+private func mutate(_ bytes: inout [UInt8], _ random: inout SeededRandom) {
     guard !bytes.isEmpty else { return }
     let place = Int(random.next() % UInt64(bytes.count))
     switch random.next() % 5 {
@@ -57,17 +58,5 @@ private func mutate(_ bytes: inout [UInt8], _ random: inout SplitMix) {
     case 2: bytes.insert([0x0D, 0x0A, 0x20, 0x3A, 0x30, 0x00][Int(random.next() % 6)], at: place)
     case 3: bytes.removeSubrange(place...)
     default: bytes.insert(contentsOf: bytes[place...].prefix(20), at: place)
-    }
-}
-
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-        return value ^ (value >> 31)
     }
 }

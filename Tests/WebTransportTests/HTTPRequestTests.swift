@@ -1,3 +1,4 @@
+import MediaWire
 import Testing
 import WebTransport
 
@@ -29,7 +30,7 @@ struct HTTPRequestTests {
 
     @Test(arguments: [1, 2, 3] as [UInt64])
     func `any target is cut into path and query, and nothing is lost`(seed: UInt64) {
-        var random = SplitMix(state: seed)
+        var random = SeededRandom(seed: seed)
         let pieces = [
             "http://", "HTTPS://", "h", "/", "?", "&", "=", "%4", "%41", "+", "#", "\u{308}", "é", "\u{FFFD}", ":1",
         ]

@@ -281,20 +281,14 @@ final class ClientConnection {
     }
 }
 
-/// Random numbers of a client: the system's, or, in tests, those of a seed (SplitMix64).
+/// Random numbers of a client: the system's, or, in tests, those of a seed.
 struct ClientRandom: RandomNumberGenerator {
-    private var seeded: UInt64?
+    private var seeded: SeededRandom?
     private var system = SystemRandomNumberGenerator()
 
-    init(seed: UInt64?) { seeded = seed }
+    init(seed: UInt64?) { seeded = seed.map { SeededRandom(seed: $0) } }
 
     mutating func next() -> UInt64 {
-        guard var state = seeded else { return system.next() }
-        state &+= 0x9E37_79B9_7F4A_7C15
-        seeded = state
-        var value = state
-        value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
-        return value ^ value >> 31
+        seeded?.next() ?? system.next()
     }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import MediaWire
 import RTCClient
 import RoomProtocol
 

@@ -42,7 +42,7 @@ package struct Switchboard: ~Copyable {
     let drops = DropCounters()
     var batch: SRTPBatch
     var timers = TimerQueue()
-    var random: SplitMix
+    var random: SeededRandom
     /// The latest time that came in.
     var clock: MediaTime
 
@@ -96,7 +96,7 @@ package struct Switchboard: ~Copyable {
             case .openSSL: .evp
             }
         batch = SRTPBatch(capacity: configuration.outboxSlots, backend: backend)
-        random = SplitMix(state: seed)
+        random = SeededRandom(seed: seed)
         clock = now
         timers.reserve(owners: 64)
     }
@@ -130,17 +130,4 @@ package struct Switchboard: ~Copyable {
     /// For load figures and tests.
     package var peerCount: Int { peers.count }
     package var subscriptionCount: Int { subscriptions.count }
-}
-
-/// A small seeded generator (SplitMix64): spreads report times, nothing secret.
-struct SplitMix {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
 }

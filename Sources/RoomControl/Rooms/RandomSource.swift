@@ -1,8 +1,10 @@
+import MediaWire
+
 /// Where a room's random numbers come from: the system's generator, or a seed when a run has to be repeatable.
 package enum RandomSource: RandomNumberGenerator, Sendable {
     /// The kernel's cryptographic generator.
     case system
-    /// SplitMix64 from the given state; for tests.
+    /// What `SeededRandom` makes of the given state; for tests.
     case seeded(UInt64)
 
     package mutating func next() -> UInt64 {
@@ -10,13 +12,10 @@ package enum RandomSource: RandomNumberGenerator, Sendable {
         case .system:
             var generator = SystemRandomNumberGenerator()
             return generator.next()
-        case .seeded(var state):
-            state &+= 0x9E37_79B9_7F4A_7C15
-            self = .seeded(state)
-            var z = state
-            z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-            z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-            return z ^ (z >> 31)
+        case .seeded(let state):
+            var generator = SeededRandom(seed: state)
+            defer { self = .seeded(generator.state) }
+            return generator.next()
         }
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import MediaWire
 import Testing
 
 /// The fuzzer's corpus, inputs that once failed among them, through the same checks the fuzzer makes.

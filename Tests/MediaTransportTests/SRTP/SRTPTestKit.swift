@@ -3,21 +3,7 @@ import MediaTransport
 import MediaWire
 import Testing
 
-/// SplitMix64: the same numbers for the same seed, everywhere.
-struct SeededRandom: RandomNumberGenerator {
-    var state: UInt64
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
-
-    mutating func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8(truncatingIfNeeded: next()) } }
-
+extension SeededRandom {
     mutating func masterKey(_ profile: SRTPProfile) throws -> SRTPMasterKey {
         try #require(
             SRTPMasterKey(profile: profile, key: bytes(profile.keyLength), salt: bytes(profile.saltLength)))

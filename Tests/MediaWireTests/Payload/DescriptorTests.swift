@@ -131,7 +131,7 @@ struct H264PayloadTests {
 struct PayloadRandomTests {
     /// Random bytes, and vectors with a random byte changed: nothing traps, and what is read holds together.
     @Test(arguments: [21, 22] as [UInt64]) func randomBytes(seed: UInt64) {
-        var random = WireRandom(seed: seed)
+        var random = SeededRandom(seed: seed)
         for _ in 0..<20_000 {
             let bytes = random.bytes(Int.random(in: 0...48, using: &random))
             PayloadExercise.run(bytes.span.bytes)

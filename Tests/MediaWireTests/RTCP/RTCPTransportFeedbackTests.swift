@@ -4,7 +4,7 @@ import Testing
 struct RTCPTransportFeedbackTests {
     /// Written feedback reads back as it was: losses, runs, gaps of thousands, times that go back, and the wrap.
     @Test(arguments: [51, 52, 53, 54] as [UInt64]) func roundTrip(seed: UInt64) {
-        var random = WireRandom(seed: seed)
+        var random = SeededRandom(seed: seed)
         for round in 0..<1_000 {
             let base = random.uint16()
             var arrivals: [RTCPPacketArrival] = []

@@ -141,7 +141,7 @@ struct RTCPWriterTests {
 
     /// REMB keeps 18 significant bits, rounds down, and says any number exactly that has no more.
     @Test func estimates() {
-        var random = WireRandom(seed: 31)
+        var random = SeededRandom(seed: 31)
         var values: [UInt64] = [0, 1, 0x3_FFFF, 0x4_0000, 0x7_FFFF, 1_000_000, .max]
         values += (0..<2_000).map { _ in
             UInt64.random(in: 0 ... .max, using: &random) >> UInt64.random(in: 0...63, using: &random)
@@ -162,7 +162,7 @@ struct RTCPWriterTests {
 
     /// Reports with random contents read back as they were.
     @Test(arguments: [41, 42] as [UInt64]) func reports(seed: UInt64) {
-        var random = WireRandom(seed: seed)
+        var random = SeededRandom(seed: seed)
         for round in 0..<1_000 {
             let report = RTCPSenderReport(
                 ssrc: random.uint32(), ntp: NTPTime(bits: random.next()), rtpTimestamp: random.uint32(),

@@ -118,7 +118,7 @@ struct RTPHeaderTests {
 
     /// Written headers read back as they were, in both forms, and cut ones never do.
     @Test(arguments: [1, 2, 3, 4] as [UInt64]) func roundTrip(seed: UInt64) {
-        var random = WireRandom(seed: seed)
+        var random = SeededRandom(seed: seed)
         for round in 0..<2_000 {
             let twoByte = random.chance(2)
             let count = Int.random(in: 0...6, using: &random)

@@ -14,7 +14,7 @@ struct SequenceNumberTests {
 
     /// Two numbers are never each newer than the other.
     @Test func isNewerIsOneWay() {
-        var random = WireRandom(seed: 7)
+        var random = SeededRandom(seed: 7)
         for _ in 0..<10_000 {
             let (a, b) = (random.uint16(), random.uint16())
             #expect(!(SequenceNumber.isNewer(a, than: b) && SequenceNumber.isNewer(b, than: a)), "\(a) \(b)")
@@ -54,7 +54,7 @@ struct SequenceNumberTests {
 
     /// The extender against plain counting: reordering within half the space never loses the place.
     @Test(arguments: [11, 12, 13] as [UInt64]) func model(seed: UInt64) {
-        var random = WireRandom(seed: seed)
+        var random = SeededRandom(seed: seed)
         var extender = SequenceExtender()
         var truth = Int64(random.uint16())
         var top = truth

@@ -220,7 +220,7 @@ struct STUNMessageTests {
     }
 
     @Test(arguments: 1...300 as ClosedRange<UInt64>) func roundTrip(seed: UInt64) throws {
-        var random = WireRandom(seed: seed)
+        var random = SeededRandom(seed: seed)
         let address =
             random.chance(2)
             ? TransportAddress(ipv4: random.uint32(), port: random.uint16())

@@ -11,21 +11,7 @@ func wireHex(_ bytes: some Sequence<UInt8>) -> String {
     bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }.joined()
 }
 
-/// SplitMix64: the same seed gives the same run.
-struct WireRandom: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
-
-    mutating func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8.random(in: 0...255, using: &self) } }
+extension SeededRandom {
     mutating func uint8() -> UInt8 { .random(in: 0...255, using: &self) }
     mutating func uint16() -> UInt16 { .random(in: 0...0xFFFF, using: &self) }
     mutating func uint32() -> UInt32 { .random(in: 0...0xFFFF_FFFF, using: &self) }

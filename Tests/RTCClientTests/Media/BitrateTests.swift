@@ -42,7 +42,7 @@ import Testing
 
     @Test(arguments: 1...40 as ClosedRange<UInt64>)
     func `no more is given out than there is, and no more than is wanted`(seed: UInt64) {
-        var random = SeededNumbers(state: seed)
+        var random = SeededRandom(seed: seed)
         let all = [sound, camera, layered]
         let demands = (0..<Int.random(in: 1...6, using: &random)).map { _ in
             all[Int.random(in: 0..<3, using: &random)]

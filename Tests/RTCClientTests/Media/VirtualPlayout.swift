@@ -34,7 +34,7 @@ struct VirtualPlayout {
     private let kind: TrackKind
     /// Between two frames, in milliseconds of the sender's clock.
     private let spacing: Int64
-    private var random: SeededNumbers
+    private var random: SeededRandom
     private var nextFrame: Int64 = 0
     private var origin: MediaTime
     private var flights: [(arrival: MediaTime, time: Duration)] = []
@@ -43,7 +43,7 @@ struct VirtualPlayout {
         self.kind = kind
         spacing = kind == .audio ? 20 : 40
         buffer = PlayoutBuffer(playout, kind, conceals: true)
-        random = SeededNumbers(state: seed)
+        random = SeededRandom(seed: seed)
         origin = now
     }
 

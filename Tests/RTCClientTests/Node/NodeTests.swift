@@ -1,4 +1,5 @@
 import Foundation
+import MediaWire
 import ParlorNode
 import RTCClient
 import RoomControl
@@ -174,7 +175,7 @@ struct NodeTests {
     private func live(
         _ client: RTCClient, token: String, userData: String, seed: UInt64
     ) async throws -> (publications: Int, losses: Int) {
-        var random = SplitMix(seed: seed)
+        var random = SeededRandom(seed: seed)
         var (publications, losses) = (0, 0)
         for _ in 0..<60 {
             guard client.connectionState != .disconnected else {

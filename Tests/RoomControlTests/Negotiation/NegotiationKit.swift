@@ -2,21 +2,6 @@ import MediaContract
 import MediaWire
 import RoomControl
 
-/// SplitMix64: the same numbers for the same seed.
-struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ z >> 30) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ z >> 27) &* 0x94D0_49BB_1331_11EB
-        return z ^ z >> 31
-    }
-}
-
 enum Offers {
     static let client = TransportAddress(ipv4: 0xC000_020A, port: 40_000)  // 192.0.2.10
     static let node = TransportAddress(ipv4: 0xC633_6401, port: 0)  // 198.51.100.1
@@ -66,7 +51,7 @@ enum Offers {
     }
 
     static func answer(_ offer: PlainOffer, seed: UInt64 = 1) -> PlainAnswer {
-        var random = SeededGenerator(seed: seed)
+        var random = SeededRandom(seed: seed)
         var next: UInt64 = 100
         return PlainAnswer.make(
             offer, ports: ports(for: offer),

@@ -30,7 +30,7 @@ import Testing
             ])
         let expected = Offers.answer(try Offers.play(text))
         #expect(expected.playLines.count == 3)
-        var random = SeededGenerator(seed: 83)
+        var random = SeededRandom(seed: 83)
         for round in 0..<100 {
             let answer = Offers.answer(try Offers.play(Self.shuffled(text, using: &random)))
             #expect(answer.text == expected.text, "seed 83, round \(round)")
@@ -42,7 +42,7 @@ import Testing
     /// Every answer has the offer's m-lines in its order, is itself a description, and is read by the client's half.
     @Test func answersMirrorTheirOffers() throws {
         for seed in 0..<400 as Range<UInt64> {
-            var random = SeededGenerator(seed: seed)
+            var random = SeededRandom(seed: seed)
             let (text, purpose) = Self.randomOffer(using: &random)
             let offer: PlainOffer
             do {
@@ -90,7 +90,7 @@ import Testing
             texts.append(Array(PlainAnswerTests.rich.utf8))
             texts.append(Array(PlainAnswerTests.rich.replacing("recvonly", with: "sendonly").utf8))
         }
-        var random = SeededGenerator(seed: 4)
+        var random = SeededRandom(seed: 4)
         var answered = 0
         for round in 0..<4000 {
             guard var bytes = texts.randomElement(using: &random), !bytes.isEmpty else { continue }
@@ -119,7 +119,7 @@ import Testing
         #expect(answered > 400)
     }
 
-    private static func shuffled(_ text: String, using random: inout SeededGenerator) -> String {
+    private static func shuffled(_ text: String, using random: inout SeededRandom) -> String {
         var sections: [[Substring]] = [[]]
         for line in text.split(separator: "\r\n") {
             if line.hasPrefix("m=") { sections.append([]) }
@@ -130,7 +130,7 @@ import Testing
         }.joined()
     }
 
-    private static func randomOffer(using random: inout SeededGenerator) -> (String, LegPurpose) {
+    private static func randomOffer(using random: inout SeededRandom) -> (String, LegPurpose) {
         let purpose: LegPurpose = Bool.random(using: &random) ? .publish : .play
         var media: [[String]] = []
         var mids: [String] = []

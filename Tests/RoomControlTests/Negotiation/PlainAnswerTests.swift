@@ -114,9 +114,9 @@ import Testing
 
     @Test func ssrcsOfTheClientAreNotUsed() throws {
         // The generator is known, so the first number that it gives can be declared by the client.
-        var random = SeededGenerator(seed: 9)
+        var random = SeededRandom(seed: 9)
         let first = SSRCPool.draw(besides: [], using: &random)
-        random = SeededGenerator(seed: 9)
+        random = SeededRandom(seed: 9)
         #expect(SSRCPool.draw(besides: [first], using: &random) != first)
     }
 
@@ -124,7 +124,7 @@ import Testing
         let six = try #require(TransportAddress(host: "2001:db8::1", port: 1))
         let text = Offers.session([], Offers.audio(9, "sendonly"))
         let offer = try PlainOffer.read(text, purpose: .publish, client: six)
-        var random = SeededGenerator(seed: 1)
+        var random = SeededRandom(seed: 1)
         let answer = PlainAnswer.make(
             offer, ports: Offers.ports(for: offer),
             terms: PlainAnswer.Terms(peer: PeerID(1), announced: six, cname: "n"), nextID: { 1 }, random: &random)

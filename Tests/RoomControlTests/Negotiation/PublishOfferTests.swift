@@ -287,7 +287,7 @@ import Testing
         let lines = try ClientOffers.text(name).components(separatedBy: "\r\n")
         var read = 0
         for seed in UInt64(1)...150 {
-            var random = SeededGenerator(seed: seed)
+            var random = SeededRandom(seed: seed)
             var changed = lines
             for _ in 0..<Int.random(in: 1...4, using: &random) {
                 let place = Int.random(in: 1..<changed.count, using: &random)
