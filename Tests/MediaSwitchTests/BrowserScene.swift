@@ -55,6 +55,11 @@ final class BrowserScene {
         return browser
     }
 
+    /// Where the browser's packets are sent to.
+    func remote(of browser: VirtualBrowser) -> TransportAddress? {
+        network.snapshot().transports.first { $0.id == browser.transport }?.remote
+    }
+
     /// Alice publishes one VP8 encoding of SSRC 11, repaired by 12, from a camera; Bob gets it.
     func call(content: UInt8 = 1, rtx: UInt32? = 0xBBBB) -> (
         alice: VirtualBrowser, bob: VirtualBrowser, camera: VirtualEncoding
