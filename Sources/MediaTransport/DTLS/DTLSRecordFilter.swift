@@ -43,16 +43,27 @@ struct DTLSRecordFilter {
                 if epoch == 1 {
                     next.earlyRecords &+= 1
                     guard next.earlyRecords <= Self.mostEarlyRecords else { return false }
-                } else if type == 22 {
-                    guard next.admitsFragments(datagram.extracting(body..<(body &+ length))) else { return false }
-                } else if type == 23 {
-                    return false
+                } else {
+                    guard next.admitsClear(type, datagram.extracting(body..<(body &+ length))) else { return false }
                 }
             }
             offset = body &+ length
         }
         self = next
         return true
+    }
+
+    /// A record that is not encrypted, by its type. One whose body can be nothing of that type is from nobody who speaks DTLS
+    /// (RFC 6347, section 4.1.2.7: dropped in silence), and would be the end of the association.
+    private mutating func admitsClear(_ type: UInt8, _ record: RawSpan) -> Bool {
+        switch type {
+        // RFC 5246, section 7.1: one byte, and that is 1.
+        case 20: record.byteCount == 1 && record.octet(at: 0) == 1
+        // Section 7.2: a level, and what happened.
+        case 21: record.byteCount == 2 && (1...2).contains(record.octet(at: 0))
+        case 22: admitsFragments(record)
+        default: false
+        }
     }
 
     private mutating func admitsFragments(_ record: RawSpan) -> Bool {
