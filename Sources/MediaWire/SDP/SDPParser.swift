@@ -114,8 +114,26 @@ extension SessionDescription {
         "ice-ufrag", "ice-pwd", "ice-options",
     ]
 
+    /// What is said once in a section: two that differ leave open which one is meant. The four directions are one.
+    private static let single: Set<String> = [
+        "sendrecv", "sendonly", "recvonly", "inactive", "setup", "mid", "ice-ufrag", "ice-pwd",
+    ]
+
+    private static func checkContradictions(_ section: [SDPAttribute]) throws(SDPError) {
+        var said: [String: SDPAttribute] = [:]
+        for attribute in section where single.contains(attribute.name) {
+            let isDirection = SDPDirection(rawValue: attribute.name) != nil
+            let first = said.updateValue(attribute, forKey: isDirection ? "direction" : attribute.name)
+            guard let first, first.name != attribute.name || first.value != attribute.value else { continue }
+            throw SDPError(
+                line: attribute.line,
+                reason: "a=\(attribute.name) contradicts a=\(first.name) on line \(first.line), in the same section")
+        }
+    }
+
     private mutating func finish() throws(SDPError) {
         for attribute in attributes { try SessionDescription.check(attribute) }
+        try SessionDescription.checkContradictions(attributes)
         let inherited = attributes.filter { SessionDescription.inheritable.contains($0.name) }
         guard inherited.count <= SDPLimits.inherited else {
             throw SDPError(
@@ -130,6 +148,7 @@ extension SessionDescription {
                     throw SDPError(line: attribute.line, reason: "the mid \(attribute.text.quoted) stands twice")
                 }
             }
+            try SessionDescription.checkContradictions(media[index].attributes)
             media[index].sessionConnection = connection
             media[index].sessionAttributes = inherited
         }

@@ -144,7 +144,11 @@ private struct WebRTCOfferReader {
                 .notAcceptable, line: session.media[alone].line,
                 reason: "there is one transport for all m-lines, and this one is not in the bundle of the others")
         }
-        return group.mids.compactMap { mid in usable.first { session.media[$0].mid == mid } }
+        // Read once for each line: a group may have thousands of mids, and a section as many attributes.
+        let indices = Dictionary(
+            usable.compactMap { index in session.media[index].mid.map { ($0, index) } },
+            uniquingKeysWith: { first, _ in first })
+        return group.mids.compactMap { indices[$0] }
     }
 
     /// The first of the bundle that is no bundle-only one: its transport is the bundle's (RFC 9143, section 7.1.1).

@@ -41,6 +41,18 @@ import Testing
         ("v=0\nm=audio 1 RTP/SAVP 0 (x)\n", 2, "a format is one word of plain characters"),
         ("v=0\nm=audio 1 X 0\na=mid:0\nm=audio 1 X 0\na=mid:0\n", 5, "the mid \"0\" stands twice"),
         ("v=0\nm=audio 1 X 0\na=mid:\n", 3, "a mid is one word of plain characters"),
+        (
+            "v=0\nm=audio 1 X 0\na=setup:actpass\na=setup:passive\n", 4,
+            "a=setup contradicts a=setup on line 3, in the same section"
+        ),
+        (
+            "v=0\nm=audio 1 X 0\na=sendonly\na=recvonly\n", 4,
+            "a=recvonly contradicts a=sendonly on line 3, in the same section"
+        ),
+        (
+            "v=0\na=ice-ufrag:abcd\na=ice-ufrag:abce\n", 3,
+            "a=ice-ufrag contradicts a=ice-ufrag on line 2, in the same section"
+        ),
         ("v=0\na=group:\n", 2, "a=group needs a kind and mids"),
         ("v=0\nm=audio 1 X 0\na=rtcp-fb:96\n", 3, "a=rtcp-fb is a payload type or *, a space, and the feedback"),
         ("v=0\nm=audio 1 X 0\na=rtcp-fb:128 nack\n", 3, "a=rtcp-fb has no payload type in \"128\""),
@@ -62,6 +74,13 @@ import Testing
     func malformed(text: String, line: Int, reason: String) {
         let error = #expect(throws: SDPError.self) { try SessionDescription(parsing: text) }
         #expect(error == SDPError(line: line, reason: reason))
+    }
+
+    /// The same said again, or said for all and otherwise for one m-line, is no contradiction.
+    @Test func repeatedAttributes() throws {
+        let session = try SessionDescription(
+            parsing: "v=0\na=setup:actpass\na=sendonly\nm=audio 1 X 0\na=setup:passive\na=setup:passive\na=recvonly\n")
+        #expect(session.media[0].setup == "passive" && session.media[0].direction == .recvonly)
     }
 
     @Test(arguments: [
