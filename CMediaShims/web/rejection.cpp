@@ -194,6 +194,7 @@ const char *reason_phrase(unsigned status) {
     case 415: return "Unsupported Media Type";
     case 417: return "Expectation Failed";
     case 422: return "Unprocessable Content";
+    case 426: return "Upgrade Required";
     case 428: return "Precondition Required";
     case 429: return "Too Many Requests";
     case 431: return "Request Header Fields Too Large";
