@@ -138,6 +138,25 @@ extension EndToEnd {
             }
         }
 
+        /// The node goes, and nothing more is received: that is not all right, whatever was received before.
+        @Test func nodeThatGoesAway() async throws {
+            var gone: (node: NodeProcess, load: RunningProcess)?
+            try await NodeProcess.run { node in
+                let load = try node.start(
+                    [Programs.load, "--url", node.url, "--publishers", "1", "--subscribers", "1", "--live"],
+                    name: "load")
+                gone = (node, load)
+                try await until("pictures flow", standing: load.lastWords) {
+                    load.error.contains("packets/s") || load.exitCode != nil
+                }
+            }
+            let load = try #require(gone).load
+            try await until("the load has noticed", standing: load.lastWords) { load.error.contains("AWAY 2") }
+            load.interrupt()
+            #expect(try await load.exit() == 1, "\(load.lastWords)")
+            #expect(load.output.contains("sessions that ended before their users left"), "\(load.lastWords)")
+        }
+
         private static func run(_ node: NodeProcess, _ words: String...) async throws -> Report {
             let ended = try await RunningProcess.run(
                 [Programs.load, "--url", node.url, "--json"] + words, environment: node.environment, in: node.scratch)

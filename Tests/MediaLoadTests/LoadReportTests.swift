@@ -23,7 +23,7 @@ import Testing
             sent.packetsSent = 1000
             sent.bytesSent = 250_000
             sent.keyFrameRequestsReceived = 1
-            tally.publishers.append(PublisherFigures(room: room, statistics: sent))
+            tally.publishers.append(PublisherFigures(room: room, user: tally.publishers.count, statistics: sent))
 
             var audio = SubscriberFigures.Line(kind: .audio, publisher: UInt16(room))
             audio.toneWindows = 90
@@ -95,6 +95,20 @@ import Testing
         for kind in [FaultKind.wrongPublisher, .wrongOrder, .unreadable, .undecodable, .wrongTone, .malformed] {
             check(kind, 5) { $0.subscribers[0].lines[1].faults.add(kind, count: 5, "example") }
         }
+    }
+
+    @Test func whoLosesTheNodeKeepsTheLastFigures() {
+        var tally = tally()
+        let (publishers, subscribers) = (tally.publishers, tally.subscribers)
+        tally.take([publishers[1]], [subscribers[0]], isWhole: false)
+        #expect(tally.publishers.map(\.user).sorted() == publishers.map(\.user))
+        #expect(tally.subscribers.map(\.room).sorted() == [0, 1])
+        #expect(tally.report.total.packetsReceived == 2000)
+        tally.take([publishers[1]], [], isWhole: true)
+        #expect(tally.publishers.map(\.user) == [publishers[1].user] && tally.subscribers.isEmpty)
+        // One that has come back counts anew: less than at the start is nothing, and no number without bounds.
+        tally.start.bytesSent = [1_000_000, 1_000_000]
+        #expect(tally.report.total.megabitsSent == 0)
     }
 
     @Test func aLineWithoutPublisherIsNotAskedFor() {

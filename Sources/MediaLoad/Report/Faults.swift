@@ -30,7 +30,7 @@ package enum FaultKind: String, FaultName {
     case unknownStream
     /// Packets that break the format of RTP or RTCP.
     case malformed
-    /// The node ended the leg.
+    /// The node ended the leg or the session, or went away.
     case ended
     /// The tester's own socket buffers were full: the loss figures are not the node's.
     case testerDropped
@@ -53,7 +53,7 @@ package enum FaultKind: String, FaultName {
         case .notAuthentic: "packets that were not authentic"
         case .unknownStream: "packets of streams that were not negotiated"
         case .malformed: "malformed packets"
-        case .ended: "legs ended by the node"
+        case .ended: "legs or sessions that ended before their users left"
         case .testerDropped: "receive buffer overflows of the tester itself: its loss is not the node's"
         case .testerTooSlow: "frames or packets that the tester could not make or send in time"
         case .leaveFailed: "legs that could not be ended"

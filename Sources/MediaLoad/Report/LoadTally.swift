@@ -60,6 +60,23 @@ package struct LoadTally: Sendable {
 
     package init(_ scenario: LoadScenario) { self.scenario = scenario }
 
+    /// Takes over all figures as they are now.
+    ///
+    /// - Parameter isWhole: whoever is not among them has left; else he may have lost the node, and his last figures stay.
+    package mutating func take(
+        _ publishers: [PublisherFigures], _ subscribers: [SubscriberFigures], isWhole: Bool
+    ) {
+        var (publishers, subscribers) = (publishers, subscribers)
+        if !isWhole {
+            let sending = Set(publishers.map(\.user))
+            publishers += self.publishers.filter { !sending.contains($0.user) }
+            let receiving = Set(subscribers.map { "\($0.room) \($0.name)" })
+            subscribers += self.subscribers.filter { !receiving.contains("\($0.room) \($0.name)") }
+        }
+        self.publishers = publishers
+        self.subscribers = subscribers
+    }
+
     /// What the counts are now.
     package var mark: Mark {
         var mark = Mark()
@@ -130,11 +147,13 @@ package struct LoadTally: Sendable {
         if seconds > 0, start.bytesSent.count == scenario.rooms {
             let now = mark
             for room in range {
-                result.megabitsSent += Double(now.bytesSent[room] &- start.bytesSent[room]) * 8 / 1e6 / seconds
-                result.megabitsReceived +=
-                    Double(now.bytesReceived[room] &- start.bytesReceived[room]) * 8 / 1e6 / seconds
-                result.packetsReceivedPerSecond +=
-                    Double(now.packetsReceived[room] &- start.packetsReceived[room]) / seconds
+                // A client that has come back counts anew.
+                func gained(_ counts: KeyPath<Mark, [UInt64]>) -> Double {
+                    max(Double(now[keyPath: counts][room]) - Double(start[keyPath: counts][room]), 0) / seconds
+                }
+                result.megabitsSent += gained(\.bytesSent) * 8 / 1e6
+                result.megabitsReceived += gained(\.bytesReceived) * 8 / 1e6
+                result.packetsReceivedPerSecond += gained(\.packetsReceived)
             }
         }
         result.latencyP50Milliseconds = latency.milliseconds(part: 0.5)

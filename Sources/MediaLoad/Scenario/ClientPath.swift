@@ -22,6 +22,8 @@ actor ClientPath: LoadPath {
     private let visiting = MediaPlane(threads: 1)
     private let publishersStop = StopFlag()
     private var clients: [Int: RTCClient] = [:]
+    /// Those of the clients that have been in their rooms.
+    private var entered: [Int: LoadUser] = [:]
     private var subscribers: [Subscriber] = []
 
     /// The node is busy with others: longer than an app would wait.
@@ -55,7 +57,10 @@ actor ClientPath: LoadPath {
         client.join(token: user.token)
         for await event in events {
             guard case .connectionStateChanged(let state, let info) = event else { continue }
-            if state == .connected { return client }
+            if state == .connected {
+                entered[user.place] = user
+                return client
+            }
             if state == .disconnected { throw LoadFailure(info?.error?.description ?? "left while joining") }
         }
         throw LoadFailure("the client is gone")
@@ -107,7 +112,7 @@ actor ClientPath: LoadPath {
 
     /// Somebody comes in, subscribes to the publishers until their media can flow, and leaves.
     func visit(_ user: LoadUser, publishers: [String]) async throws {
-        defer { clients.removeValue(forKey: user.place)?.leave() }
+        defer { leave(user) }
         let client = try await enter(user, visiting)
         let wanted = tracks(of: publishers, at: client, feeding: [])
         guard !wanted.isEmpty else { throw LoadFailure("nobody publishes in the room") }
@@ -120,6 +125,7 @@ actor ClientPath: LoadPath {
 
     func leave(_ user: LoadUser) {
         clients.removeValue(forKey: user.place)?.leave()
+        entered[user.place] = nil
         subscribers.removeAll { $0.user.place == user.place }
     }
 
@@ -128,7 +134,7 @@ actor ClientPath: LoadPath {
         for engine in sending.engines {
             publishers += await engine.inspect { view in
                 let track = view.session.feeds.lazy.compactMap { $0 as? SyntheticTrack }.first
-                return track.map { PublisherFigures(room: joins[$0.user].room, view) }
+                return track.map { PublisherFigures(room: joins[$0.user].room, user: $0.user, view) }
             }
         }
         return publishers
@@ -160,12 +166,25 @@ actor ClientPath: LoadPath {
         return (loads, count)
     }
 
+    func away() -> Away {
+        let states = entered.keys.compactMap { clients[$0]?.connectionState }
+        return Away(
+            count: states.count { $0 != .connected },
+            isEverybody: !states.isEmpty && states.allSatisfy { $0 == .disconnected })
+    }
+
     func stopPublishers() { publishersStop.request() }
 
     func leaveAll() -> FaultCounts {
+        var faults = FaultCounts()
+        for user in entered.values.sorted(by: { $0.place < $1.place }) {
+            guard let client = clients[user.place], client.connectionState != .connected else { continue }
+            faults.add(.ended, "\(user.name) in \(scenario.roomName(user.room)): \(client.connectionState) at the end")
+        }
         for client in clients.values { client.leave() }
         clients = [:]
-        return FaultCounts()
+        entered = [:]
+        return faults
     }
 
     func end() {

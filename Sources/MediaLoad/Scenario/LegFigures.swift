@@ -5,20 +5,24 @@ import RTCClient
 /// What a publisher has done so far, as copied from its thread.
 package struct PublisherFigures: Sendable {
     package var room: Int
+    /// Its place among all joins.
+    package var user: Int
     package var statistics: ClientStatistics
     package var skipped: Int64
     package var failure: String?
     package var sendFailures: UInt64
 
-    package init(room: Int, statistics: ClientStatistics = ClientStatistics(), skipped: Int64 = 0) {
+    package init(room: Int, user: Int, statistics: ClientStatistics = ClientStatistics(), skipped: Int64 = 0) {
         self.room = room
+        self.user = user
         self.statistics = statistics
         self.skipped = skipped
         sendFailures = 0
     }
 
-    init(room: Int, _ view: ClientView<MediaSession>) {
+    init(room: Int, user: Int, _ view: ClientView<MediaSession>) {
         self.room = room
+        self.user = user
         statistics = view.statistics
         let tracks = view.session.feeds.compactMap { $0 as? SyntheticTrack }
         skipped = tracks.reduce(0) { $0 + $1.skipped }
@@ -26,8 +30,9 @@ package struct PublisherFigures: Sendable {
         sendFailures = view.sendFailures
     }
 
-    package init(room: Int, _ view: ClientView<SyntheticPublisher>) {
+    package init(room: Int, user: Int, _ view: ClientView<SyntheticPublisher>) {
         self.room = room
+        self.user = user
         statistics = view.statistics
         skipped = view.session.skipped
         failure = view.session.failure

@@ -16,12 +16,22 @@ protocol LoadPath: Sendable {
     func subscribers(_ joins: [LoadTally.Join]) async -> [SubscriberFigures]
     /// The sending threads first; how many these are.
     func loads() async -> (loads: [ClientEngineLoad], sending: Int)
+    /// Of those who came in and have not left: who lost the node, for now or for good.
+    func away() async -> Away
     /// Publishers send nothing more.
     func stopPublishers() async
-    /// Everybody leaves.
+    /// Everybody leaves. Who was not there any more is a fault.
     func leaveAll() async -> FaultCounts
     /// The threads end.
     func end() async
+}
+
+/// Users without a node.
+struct Away: Sendable {
+    /// They try to come back, or have given up.
+    var count = 0
+    /// Everybody has given up.
+    var isEverybody = false
 }
 
 /// Somebody who joins.

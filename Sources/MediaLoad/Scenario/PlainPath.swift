@@ -51,7 +51,9 @@ actor PlainPath: LoadPath {
     }
 
     func publishers(_ joins: [LoadTally.Join]) async -> [PublisherFigures] {
-        await sending.inspect { PublisherFigures(room: joins[Int($0.name.number)].room, $0) }
+        await sending.inspect {
+            PublisherFigures(room: joins[Int($0.name.number)].room, user: Int($0.name.number), $0)
+        }
     }
 
     func subscribers(_ joins: [LoadTally.Join]) async -> [SubscriberFigures] {
@@ -70,6 +72,9 @@ actor PlainPath: LoadPath {
         for engine in receiving { loads.append(await engine.load()) }
         return (loads, 1)
     }
+
+    /// A plain leg has no connection that could end: silence shows in its figures.
+    func away() -> Away { Away() }
 
     func stopPublishers() async {
         _ = await sending.inspect { view -> Bool? in
