@@ -65,7 +65,7 @@ export class Room {
         find('room-title').textContent = this.client.claims.roomName;
         document.title = `${this.client.claims.roomName} – ${text('title')}`;
         this.#press();
-        this.stage.onArranged = () => { for (const tile of this.stage.tiles.values()) tile.adaptQuality(); };
+        this.stage.onArranged = () => { for (const tile of this.stage.tiles.values()) tile.arranged(); };
         this.own = new Tile(this, OWN, { name: this.name, isOwn: true });
         this.stage.add(this.own);
         for (const user of this.client.remoteUserList) this.#addUser(user);

@@ -28,14 +28,14 @@ export class Tile {
         this.microphone = icon('microphoneOff');
         this.caption = make('bdi', { class: 'tile-name' });
         this.network = make('span', { class: 'network', role: 'img' });
-        this.overlay = make('dl', { class: 'overlay', hidden: true });
+        this.overlay = make('div', { class: 'overlay', role: 'group', hidden: true });
         this.menuButton = make('button', { class: 'plain tile-menu', 'aria-haspopup': 'menu' }, icon('menu'));
         label(this.menuButton, 'tile.menu');
         this.menu = new Menu(this.menuButton, () => this.#choices());
         this.element = make('figure', { class: 'tile', tabindex: '0', 'data-key': key },
             this.initials, this.video, this.note, this.overlay, this.menuButton, this.menu.element,
             make('figcaption', {}, this.microphone, this.caption, this.network));
-        this.element.addEventListener('dblclick', (event) => { if (event.target !== this.menuButton) room.pin(this); });
+        this.element.addEventListener('dblclick', (event) => { if (!event.target.closest('.tile-menu, .menu')) room.pin(this); });
         this.element.classList.toggle('own', isOwn);
         this.element.classList.toggle('screen', isScreen);
         this.video.addEventListener('loadeddata', () => this.refresh());
@@ -104,6 +104,12 @@ export class Tile {
         if (wanted !== track.wantedProfile) this.room.setProfile(track, wanted);
     }
 
+    /** The stage has given it another place or size. */
+    arranged() {
+        this.adaptQuality();
+        this.menu.place();
+    }
+
     setQuality(quality) {
         this.quality = quality;
         this.adaptQuality();
@@ -139,8 +145,13 @@ export class Tile {
     showFigures(figures) {
         this.#figures = figures;
         if (!this.isDetailed) return;
-        this.overlay.replaceChildren(...describe(figures, this).flatMap(([key, value]) =>
-            [make('dt', {}, key && text(key)), make('dd', {}, value)]));
+        const lines = describe(figures, this).flatMap(([key, value]) => [make('dt', {}, key && text(key)), make('dd', {}, value)]);
+        this.overlay.replaceChildren(...(lines.length > 0 ? [make('dl', {}, ...lines)] : []));
+        this.overlay.setAttribute('aria-label', text('tile.details'));
+        // What does not fit is scrolled, also by keyboard.
+        const scrolls = this.overlay.scrollHeight > this.overlay.clientHeight;
+        if (scrolls) this.overlay.tabIndex = 0;
+        else if (document.activeElement !== this.overlay) this.overlay.removeAttribute('tabindex');
     }
 
     close() {

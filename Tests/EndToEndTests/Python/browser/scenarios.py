@@ -252,7 +252,7 @@ async def layers(stage, step):
     # The menu does the same, by keyboard alone.
     await bob.js("document.querySelector('.tile[data-key=anna] .tile-menu').focus()")
     await bob.press("Enter")
-    await bob.until("document.querySelector('.tile[data-key=anna] .menu')?.hidden === false", "the menu opens")
+    await bob.until("!!document.querySelector('.tile[data-key=anna] .menu:popover-open')", "the menu opens")
     await stage.shot(bob, "menu")
     for _ in range(5):
         await bob.press("ArrowDown")
@@ -1272,7 +1272,14 @@ async def looks(stage, step):
             await page.press("Escape")
             await page.click("#toggle-details")
             await page.until("/\\d ms/.test(document.querySelector('.tile.own .overlay').textContent)", "the steps of the join are shown")
+            await readable(page, name)
             await stage.shot(page, f"{name}-details")
+            await page.js("document.querySelector('.tile[data-key=bob] .tile-menu').focus()")
+            await page.press("Enter")
+            await page.until("document.activeElement.matches('.menu button')", "the menu of a picture opens")
+            await seen(page, ".menu:popover-open button", f"{name} menu")
+            await stage.shot(page, f"{name}-menu")
+            await page.press("Escape")
             await page.click("#leave")
             await page.until("!document.querySelector('#lobby').hidden", "back in the lobby")
             step(name)
@@ -1294,3 +1301,31 @@ async def fits(page, name):
         return element.offsetParent !== null && (box.right > innerWidth + 1 || box.bottom > innerHeight + 1 && !element.closest('.lobby') || box.left < -1);
     }).map((element) => element.id)""")
     need(cut == [], f"{name}: controls outside of the screen: {cut}")
+
+
+async def seen(page, selector, name):
+    """All of them are in the window, and nothing lies on them."""
+    hidden = await page.js(f"""[...document.querySelectorAll({json.dumps(selector)})].filter((element) => {{
+        const box = element.getBoundingClientRect();
+        const isIn = box.left >= 0 && box.top >= 0 && box.right <= innerWidth && box.bottom <= innerHeight;
+        return !isIn || ![[box.left + 6, box.top + 6], [box.right - 6, box.bottom - 6]].every(([x, y]) =>
+            element.contains(document.elementFromPoint(x, y)));
+    }}).map((element) => element.textContent)""")
+    need(hidden == [], f"{name}: cannot be seen: {hidden}")
+
+
+async def readable(page, name):
+    """The details are beside the name and the menu's button, no line is cut, and what does not fit is scrolled."""
+    faults = await page.js("""[...document.querySelectorAll('.overlay:not([hidden])')].flatMap((overlay) => {
+        const tile = overlay.closest('.tile');
+        const box = overlay.getBoundingClientRect();
+        const covers = [...tile.querySelectorAll('figcaption, .tile-menu')].filter((element) => {
+            const other = element.getBoundingClientRect();
+            return box.left < other.right && other.left < box.right && box.top < other.bottom && other.top < box.bottom;
+        });
+        const cut = [...overlay.querySelectorAll('dt, dd')].filter((line) => line.scrollWidth > line.clientWidth + 1);
+        const isStuck = overlay.scrollHeight > overlay.clientHeight && overlay.tabIndex !== 0;
+        return [...covers.map((element) => `covers ${element.className || element.tagName}`), ...cut.map((line) => `cuts ${line.textContent}`),
+            ...(isStuck ? ['cannot be scrolled by keyboard'] : [])];
+    })""")
+    need(faults == [], f"{name}: the details: {faults}")
