@@ -162,7 +162,11 @@ async def keyboard(stage, step):
     bob = await stage.person("keys", "Bob", "bob")
     page = await stage.page("/?room=keys&source=synthetic&size=480x270&lang=en", "anna")
     await page.until("document.activeElement.id === 'name'", "what is empty has the focus")
+    await page.press("Enter")
+    named = "JSON.stringify([document.activeElement.id, document.querySelector('#name').ariaInvalid])"
+    await page.until(f"{named} === JSON.stringify(['name', 'true'])", "what is missing is marked, and has the focus", standing=named)
     await page.type("Anna")
+    need(await page.js("document.querySelector('#lobby-problem').textContent") == "", "the mark goes with what was missing")
     await page.press("Enter")
     anna = Person(page, "Anna", "")
     await anna.joined()
@@ -1298,7 +1302,7 @@ async def fits(page, name):
     need(nameless == [], f"{name}: controls without a name: {nameless}")
     cut = await page.js("""[...document.querySelectorAll('.controls button, .fields button, .bar button')].filter((element) => {
         const box = element.getBoundingClientRect();
-        return element.offsetParent !== null && (box.right > innerWidth + 1 || box.bottom > innerHeight + 1 && !element.closest('.lobby') || box.left < -1);
+        return element.offsetParent !== null && (box.right > innerWidth + 1 || box.bottom > innerHeight + 1 || box.left < -1);
     }).map((element) => element.id)""")
     need(cut == [], f"{name}: controls outside of the screen: {cut}")
 
