@@ -2,7 +2,7 @@ import { icon, make, setIcon } from './dom.js';
 import { Menu } from './menu.js';
 import { fittingProfile } from './layout.js';
 import { describe } from './overlay.js';
-import { apart, label, text } from './texts.js';
+import { label, listed, text } from './texts.js';
 
 /** Above this level of loudness, 0 to 1, somebody speaks: about -40 dB. */
 const SPEAKS = 0.01;
@@ -60,7 +60,7 @@ export class Tile {
 
     refresh() {
         const { name } = this;
-        this.caption.textContent = this.isScreen ? text('tile.screen', { name }) : this.isOwn ? `${apart(name)} (${text('people.you')})` : name;
+        this.caption.textContent = this.isScreen ? text('tile.screen', { name }) : this.isOwn ? text('people.own', { name }) : name;
         this.initials.textContent = initials(name);
         const isShown = this.hasPicture && (this.isOwn || this.video.readyState >= 2);
         this.element.classList.toggle('pictured', isShown);
@@ -77,7 +77,7 @@ export class Tile {
         const words = [this.caption.textContent];
         if (!this.isScreen && (!audio || audio.isMuted)) words.push(text('tile.muted'));
         if (user?.isReconnecting) words.push(text('people.reconnecting'));
-        this.element.setAttribute('aria-label', words.join(', '));
+        this.element.setAttribute('aria-label', listed(words));
         if (this.#figures) this.showFigures(this.#figures);
     }
 

@@ -187,7 +187,7 @@ async def keyboard(stage, step):
     step("pictures and their menus")
     await tab_to(page, "#toggle-people")
     await page.press("Enter")
-    await page.until("!document.querySelector('#panel').hidden", "a panel opens")
+    await page.until("document.querySelector('#panel').contains(document.activeElement)", "a panel opens, and has the focus")
     await page.press("Escape")
     need(await page.js("document.activeElement.id") == "toggle-people", "Escape closes it, and the focus is where it was")
     await page.press("?")
