@@ -19,6 +19,8 @@ function ofTracks({ video, audio }, tile) {
     lines.push(['overlay.codec', all.map((each) => each.codec ?? '–').join(' + ')]);
     if (video) lines.push(['overlay.size', size(video)]);
     lines.push(['overlay.bitrate', all.map((each) => bits(each.bitrate)).join(' + ')]);
+    const padding = all.reduce((total, each) => total + (each.padding ?? 0), 0);
+    if (padding >= 1000) lines.push(['overlay.padding', bits(padding)]);
     lines.push(['overlay.loss', all.map((each) => percent(each.packetLoss)).join(' + ')]);
     lines.push(['overlay.time', listed([milliseconds(all[0].roundTripTime), all[0].protocol?.toUpperCase()].filter(Boolean))]);
     if (video && tile.isOwn) {

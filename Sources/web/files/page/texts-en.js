@@ -95,6 +95,7 @@ export const english = {
     'overlay.codec': 'Codec',
     'overlay.size': 'Picture',
     'overlay.bitrate': 'Bitrate',
+    'overlay.padding': 'Padding, repair',
     'overlay.loss': 'Loss',
     'overlay.time': 'Round trip',
     'overlay.layer': 'Layer',

@@ -95,6 +95,7 @@ export const chinese = {
     'overlay.codec': '编码',
     'overlay.size': '画面',
     'overlay.bitrate': '码率',
+    'overlay.padding': '填充与重传',
     'overlay.loss': '丢包',
     'overlay.time': '往返时延',
     'overlay.layer': '层',
