@@ -1278,6 +1278,13 @@ async def looks(stage, step):
             await page.until("/\\d ms/.test(document.querySelector('.tile.own .overlay').textContent)", "the steps of the join are shown")
             await readable(page, name)
             await stage.shot(page, f"{name}-details")
+            # In the strip beside an enlarged picture, too, where tiles are smallest.
+            for key in ("bob", " own"):
+                await page.js(f"document.querySelector('.tile[data-key=\"{key}\"]').focus()")
+                await page.press("Enter")
+                await page.until(f"document.querySelector('.tile.large')?.dataset.key === '{key}'", "a picture is enlarged")
+                await page.js("parlor.room.measure().then(() => new Promise(requestAnimationFrame))")
+                await readable(page, f"{name} strip")
             await page.js("document.querySelector('.tile[data-key=bob] .tile-menu').focus()")
             await page.press("Enter")
             await page.until("document.activeElement.matches('.menu button')", "the menu of a picture opens")
@@ -1309,6 +1316,7 @@ async def fits(page, name):
 
 async def seen(page, selector, name):
     """All of them are in the window, and nothing lies on them."""
+    need(await page.js(f"document.querySelectorAll({json.dumps(selector)}).length > 0"), f"{name}: there is no {selector}")
     hidden = await page.js(f"""[...document.querySelectorAll({json.dumps(selector)})].filter((element) => {{
         const box = element.getBoundingClientRect();
         const isIn = box.left >= 0 && box.top >= 0 && box.right <= innerWidth && box.bottom <= innerHeight;
