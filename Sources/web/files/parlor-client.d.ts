@@ -289,8 +289,10 @@ export interface LayerStatistics {
     width?: number;
     height?: number;
     framesPerSecond: number;
-    /** In bit/s. */
+    /** Of the media, in bit/s; an estimate, at most what the encoder aims at where the browser says that. */
     bitrate: number;
+    /** What is sent beside it, in bit/s: retransmissions, and padding with which the browser measures the path. */
+    padding: number;
     /** Why it is not better: `none`, `cpu`, `bandwidth` or `other`. */
     limitation?: string;
 }
@@ -302,8 +304,10 @@ export interface TrackStatistics {
     /** `up`: one's own. */
     direction: 'up' | 'down';
     codec?: string;
-    /** In bit/s. */
+    /** In bit/s; of an own track without `padding`. */
     bitrate: number;
+    /** What is sent beside it, in bit/s: retransmissions, and padding with which the browser measures the path. Of own tracks. */
+    padding?: number;
     width?: number;
     height?: number;
     framesPerSecond?: number;

@@ -32,6 +32,8 @@ export class Lobby {
         find('speaker').addEventListener('change', (event) => remember('speaker', event.target.value));
         find('token').addEventListener('input', () => this.#readToken());
         find('language').addEventListener('change', (event) => { remember('language', event.target.value); setLanguage(event.target.value); });
+        // Whoever mends what was marked need not be told any more.
+        find('join-form').addEventListener('input', (event) => { if (event.target === this.#problem?.field) this.#tell(); });
         find('retry').addEventListener('click', () => this.#preview());
         // What was missing may have been plugged in.
         navigator.mediaDevices?.addEventListener?.('devicechange', () => (this.isShown && this.#isTrouble ? this.#preview() : this.#listDevices()));
@@ -154,7 +156,7 @@ export class Lobby {
         if (usesToken && !this.#readToken()) return this.#refuse('invalid.token', find('token'));
         if (!usesToken && !/^[A-Za-z0-9_-]{1,64}$/.test(room)) return this.#refuse('invalid.room', find('room-name'));
         if (!name && !usesToken) return this.#refuse('invalid.name', find('name'));
-        if (!usesToken && wishes.user && !/^[A-Za-z0-9_-]{1,50}$/.test(wishes.user)) return this.#refuse('invalid.user', find('name'));
+        if (!usesToken && wishes.user && !/^[A-Za-z0-9_-]{1,50}$/.test(wishes.user)) return this.#tell({ key: 'invalid.user' });
         this.hasJoined = true;
         remember('name', name);
         if (!usesToken) remember('room', room);
@@ -178,13 +180,24 @@ export class Lobby {
     }
 
     #refuse(key, field) {
-        this.#tell({ key });
+        this.#tell({ key, field });
         field.focus();
     }
 
+    /** problem: an error, or { key, field } of a field that is marked until it is changed. */
     #tell(problem) {
+        this.#mark(this.#problem?.field, false);
+        this.#mark(problem?.field, true);
         this.#problem = problem;
         find('lobby-problem').textContent = problem ? explain(problem) : '';
+    }
+
+    #mark(field, isInvalid) {
+        if (!field) return;
+        const told = (field.getAttribute('aria-describedby') ?? '').split(' ').filter((id) => id && id !== 'lobby-problem');
+        if (isInvalid) told.push('lobby-problem');
+        field.setAttribute('aria-describedby', told.join(' '));
+        field.setAttribute('aria-invalid', String(isInvalid));
     }
 
     #setBusy(isBusy) {

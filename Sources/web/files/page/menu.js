@@ -1,23 +1,33 @@
 import { icon, make } from './dom.js';
 import { text } from './texts.js';
 
-/** A menu below a button, as WAI-ARIA describes it: arrows move, Escape closes, the focus comes back. */
+/** Between the menu and its button, and the window's edges, in pixels. */
+const GAP = 4;
+const MARGIN = 8;
+
+/**
+ * A menu at a button, as WAI-ARIA describes it: arrows move, Escape closes, the focus comes back. It is in the browser's top layer, so
+ * that nothing around the button cuts it off.
+ */
 export class Menu {
     #button;
     #choices;
+    #follow = () => this.place();
 
     /** choices: gives [{ key, act, isChecked, isRadio }] or { heading } each time it is opened. */
     constructor(button, choices) {
         this.#button = button;
         this.#choices = choices;
-        this.element = make('div', { class: 'menu', role: 'menu', hidden: true });
+        this.element = make('div', { class: 'menu', role: 'menu', popover: 'manual' });
         button.setAttribute('aria-expanded', 'false');
-        button.addEventListener('click', (event) => { event.stopPropagation(); this.element.hidden ? this.open() : this.close(); });
+        button.addEventListener('click', (event) => { event.stopPropagation(); this.isOpen ? this.close() : this.open(); });
         this.element.addEventListener('keydown', (event) => this.#key(event));
         this.element.addEventListener('focusout', (event) => {
             if (!this.element.contains(event.relatedTarget) && event.relatedTarget !== this.#button) this.close(false);
         });
     }
+
+    get isOpen() { return this.element.matches(':popover-open'); }
 
     open() {
         this.element.replaceChildren(...this.#choices().map((choice) => {
@@ -28,16 +38,35 @@ export class Menu {
                 onclick: (event) => { event.stopPropagation(); this.close(); choice.act(); },
             }, choice.isChecked ? icon('check') : make('span', { class: 'icon' }), text(choice.key));
         }));
-        this.element.hidden = false;
+        this.element.showPopover();
+        this.place();
+        addEventListener('resize', this.#follow);
+        addEventListener('scroll', this.#follow, true);
         this.#button.setAttribute('aria-expanded', 'true');
         this.#items[0]?.focus();
     }
 
     close(returnsFocus = true) {
-        if (this.element.hidden) return;
-        this.element.hidden = true;
+        if (!this.isOpen) return;
+        this.element.hidePopover();
+        removeEventListener('resize', this.#follow);
+        removeEventListener('scroll', this.#follow, true);
         this.#button.setAttribute('aria-expanded', 'false');
         if (returnsFocus) this.#button.focus();
+    }
+
+    /** Below its button or, where there is no room, above, and always inside the window. */
+    place() {
+        if (!this.isOpen) return;
+        const button = this.#button.getBoundingClientRect();
+        const { offsetWidth, offsetHeight, style } = this.element;
+        const { clientWidth, clientHeight } = document.documentElement;
+        const within = (value, most) => Math.max(Math.min(value, most - MARGIN), MARGIN);
+        const below = button.bottom + GAP;
+        const above = button.top - GAP - offsetHeight;
+        const top = below + offsetHeight > clientHeight - MARGIN && above >= MARGIN ? above : below;
+        style.top = `${within(top, clientHeight - offsetHeight)}px`;
+        style.left = `${within(button.right - offsetWidth, clientWidth - offsetWidth)}px`;
     }
 
     get #items() { return [...this.element.querySelectorAll('button')]; }

@@ -1,5 +1,5 @@
 import { icon, make, setIcon } from './dom.js';
-import { text } from './texts.js';
+import { listed, text } from './texts.js';
 
 /** Who is in the room. room: `people()`, `mayRemove`, `remove(user)`. */
 export class People {
@@ -63,7 +63,7 @@ class Line {
         this.#user = user;
         const notes = [isOwn && text('people.you'), isHost && text('people.host'), user?.isReconnecting && text('people.reconnecting')];
         this.#name.textContent = name;
-        this.#notes.textContent = notes.filter(Boolean).join(', ');
+        this.#notes.textContent = listed(notes.filter(Boolean));
         this.element.classList.toggle('reconnecting', Boolean(user?.isReconnecting));
         setIcon(this.#microphone, microphone ? 'microphone' : 'microphoneOff');
         setIcon(this.#camera, camera ? 'camera' : 'cameraOff');

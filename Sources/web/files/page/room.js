@@ -65,7 +65,7 @@ export class Room {
         find('room-title').textContent = this.client.claims.roomName;
         document.title = `${this.client.claims.roomName} – ${text('title')}`;
         this.#press();
-        this.stage.onArranged = () => { for (const tile of this.stage.tiles.values()) tile.adaptQuality(); };
+        this.stage.onArranged = () => { for (const tile of this.stage.tiles.values()) tile.arranged(); };
         this.own = new Tile(this, OWN, { name: this.name, isOwn: true });
         this.stage.add(this.own);
         for (const user of this.client.remoteUserList) this.#addUser(user);
@@ -289,7 +289,7 @@ export class Room {
             const link = roomLink(this.client.claims.roomName);
             // Only pages from https or localhost have a clipboard, and the browser may refuse it.
             const isCopied = await navigator.clipboard?.writeText(link).then(() => true, () => false);
-            notify(`${text(isCopied ? 'people.invited' : 'people.invite.by')} ${link}`, isCopied ? {} : { life: 0 });
+            notify(text(isCopied ? 'people.invited' : 'people.invite.by', { link }), isCopied ? {} : { life: 0 });
         });
         const draw = (id, name, words) => find(id).replaceChildren(icon(name), ...(words ? [make('span', { 'data-text': words })] : []));
         draw('toggle-microphone', 'microphone', 'short.microphone');
@@ -325,6 +325,7 @@ export class Room {
         }
         for (const each of ['chat', 'people']) find(`toggle-${each}`).setAttribute('aria-expanded', String(name === each));
         if (name === 'chat') this.chat.shown();
+        if (name === 'people' && before !== name) this.list.element.focus();
         if (!name && before && !this.#ended) find(`toggle-${before}`).focus();
         if (!this.#ended) this.refresh();
     }

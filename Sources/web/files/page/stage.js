@@ -63,13 +63,26 @@ export class Stage {
             const strip = others.length === 0 ? 0 : Math.round((isTall ? clientHeight : clientWidth) * 0.2);
             const rest = strip ? strip + GAP : 0;
             set(this.pinned, isTall ? clientWidth : clientWidth - rest, isTall ? clientHeight - rest : clientHeight);
-            for (const tile of others) set(tile, isTall ? Math.round(strip * TALL) : strip, isTall ? strip : Math.round(strip / WIDE));
+            const side = this.#strip(strip, others.length, isTall);
+            for (const tile of others) set(tile, isTall ? Math.round(side * TALL) : side, isTall ? side : Math.round(side / WIDE));
         } else {
+            this.#list.style.width = this.#list.style.height = '';
             const { width, height } = arrange(others.length, clientWidth, clientHeight, GAP, isTall ? SHAPES.tall : SHAPES.wide);
             for (const tile of others) set(tile, width, height);
         }
         for (const tile of this.tiles.values()) tile.element.classList.toggle('large', tile === this.pinned);
         this.onArranged();
+    }
+
+    /** Makes the strip that wide, or high; gives what its scroll bar leaves of that, if it has one. */
+    #strip(thickness, count, isTall) {
+        const length = Math.round(isTall ? thickness * TALL : thickness / WIDE);
+        const room = isTall ? this.#element.clientWidth : this.#element.clientHeight;
+        const { classList, style } = this.#list;
+        style.width = isTall ? '' : `${thickness}px`;
+        style.height = isTall ? `${thickness}px` : '';
+        classList.toggle('scrolls', count * (length + GAP) - GAP > room);
+        return isTall ? this.#list.clientHeight : this.#list.clientWidth;
     }
 
     close() {

@@ -40,6 +40,9 @@ export function text(key, values = {}) {
     return form.replace(/\{(\w+)\}/g, (whole, key) => (key === 'name' && values.name ? apart(values.name) : values[key] ?? whole));
 }
 
+/** Words one after the other, as the language separates them. */
+export function listed(words) { return words.join(text('words.list')); }
+
 /** Scripts that are written from right to left. */
 const LEFTWARD = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 
@@ -59,7 +62,7 @@ export function label(element, key) {
     const words = text(key);
     element.setAttribute('aria-label', words);
     const shortcut = element.dataset.shortcut;
-    element.title = shortcut ? `${words} (${shortcut})` : words;
+    element.title = shortcut ? text('words.note', { words, note: shortcut }) : words;
 }
 
 /** Any failure in words a person understands. */
@@ -77,8 +80,8 @@ export function explain(error) {
     const code = error?.serverCode ?? error?.code;
     const key = `error.${code}`;
     const sentence = key in english ? text(key) : text('error.other');
-    if (!code) return `${sentence} ${error?.message ?? ''}`.trim();
+    if (!code) return error?.message ? text('words.next', { words: sentence, next: error.message }) : sentence;
     // A rate or a number, and which: only the server's own words tell.
-    const detail = code === TOO_MUCH && error?.message ? `: ${error.message}` : '';
-    return `${sentence} (${code}${detail})`;
+    const note = code === TOO_MUCH && error?.message ? text('words.told', { code, told: error.message }) : code;
+    return text('words.note', { words: sentence, note });
 }

@@ -2,7 +2,7 @@ import { icon, make, setIcon } from './dom.js';
 import { Menu } from './menu.js';
 import { fittingProfile } from './layout.js';
 import { describe } from './overlay.js';
-import { apart, label, text } from './texts.js';
+import { label, listed, text } from './texts.js';
 
 /** Above this level of loudness, 0 to 1, somebody speaks: about -40 dB. */
 const SPEAKS = 0.01;
@@ -28,14 +28,14 @@ export class Tile {
         this.microphone = icon('microphoneOff');
         this.caption = make('bdi', { class: 'tile-name' });
         this.network = make('span', { class: 'network', role: 'img' });
-        this.overlay = make('dl', { class: 'overlay', hidden: true });
+        this.overlay = make('div', { class: 'overlay', role: 'group', hidden: true });
         this.menuButton = make('button', { class: 'plain tile-menu', 'aria-haspopup': 'menu' }, icon('menu'));
         label(this.menuButton, 'tile.menu');
         this.menu = new Menu(this.menuButton, () => this.#choices());
         this.element = make('figure', { class: 'tile', tabindex: '0', 'data-key': key },
             this.initials, this.video, this.note, this.overlay, this.menuButton, this.menu.element,
             make('figcaption', {}, this.microphone, this.caption, this.network));
-        this.element.addEventListener('dblclick', (event) => { if (event.target !== this.menuButton) room.pin(this); });
+        this.element.addEventListener('dblclick', (event) => { if (!event.target.closest('.tile-menu, .menu')) room.pin(this); });
         this.element.classList.toggle('own', isOwn);
         this.element.classList.toggle('screen', isScreen);
         this.video.addEventListener('loadeddata', () => this.refresh());
@@ -60,7 +60,7 @@ export class Tile {
 
     refresh() {
         const { name } = this;
-        this.caption.textContent = this.isScreen ? text('tile.screen', { name }) : this.isOwn ? `${apart(name)} (${text('people.you')})` : name;
+        this.caption.textContent = this.isScreen ? text('tile.screen', { name }) : this.isOwn ? text('people.own', { name }) : name;
         this.initials.textContent = initials(name);
         const isShown = this.hasPicture && (this.isOwn || this.video.readyState >= 2);
         this.element.classList.toggle('pictured', isShown);
@@ -77,7 +77,7 @@ export class Tile {
         const words = [this.caption.textContent];
         if (!this.isScreen && (!audio || audio.isMuted)) words.push(text('tile.muted'));
         if (user?.isReconnecting) words.push(text('people.reconnecting'));
-        this.element.setAttribute('aria-label', words.join(', '));
+        this.element.setAttribute('aria-label', listed(words));
         if (this.#figures) this.showFigures(this.#figures);
     }
 
@@ -102,6 +102,12 @@ export class Tile {
         // Of two layers there is no middle one.
         const wanted = track.profiles.includes(fitting) ? fitting : 'high';
         if (wanted !== track.wantedProfile) this.room.setProfile(track, wanted);
+    }
+
+    /** The stage has given it another place or size. */
+    arranged() {
+        this.adaptQuality();
+        this.menu.place();
     }
 
     setQuality(quality) {
@@ -139,8 +145,13 @@ export class Tile {
     showFigures(figures) {
         this.#figures = figures;
         if (!this.isDetailed) return;
-        this.overlay.replaceChildren(...describe(figures, this).flatMap(([key, value]) =>
-            [make('dt', {}, key && text(key)), make('dd', {}, value)]));
+        const lines = describe(figures, this).flatMap(([key, value]) => [make('dt', {}, key && text(key)), make('dd', {}, value)]);
+        this.overlay.replaceChildren(...(lines.length > 0 ? [make('dl', {}, ...lines)] : []));
+        this.overlay.setAttribute('aria-label', text('tile.details'));
+        // What does not fit is scrolled, also by keyboard.
+        const scrolls = this.overlay.scrollHeight > this.overlay.clientHeight;
+        if (scrolls) this.overlay.tabIndex = 0;
+        else if (document.activeElement !== this.overlay) this.overlay.removeAttribute('tabindex');
     }
 
     close() {

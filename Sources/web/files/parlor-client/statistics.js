@@ -25,8 +25,9 @@ export class StatisticsReader {
             const active = layers.find((layer) => layer.framesPerSecond > 0) ?? layers[0] ?? {};
             return {
                 trackID: track.trackID, kind: track.kind, direction: 'up', codec: codecName(report, streams[0]?.codecId),
-                bitrate: sum(layers.map((layer) => layer.bitrate)), width: active.width, height: active.height,
-                framesPerSecond: active.framesPerSecond, packetLoss: largest(remote.map((each) => each.fractionLost)),
+                bitrate: sum(layers.map((layer) => layer.bitrate)), padding: sum(layers.map((layer) => layer.padding)),
+                width: active.width, height: active.height, framesPerSecond: active.framesPerSecond,
+                packetLoss: largest(remote.map((each) => each.fractionLost)),
                 roundTripTime: largest(remote.map((each) => each.roundTripTime)) ?? path(report).time,
                 protocol: path(report).protocol,
                 limitation: active.limitation, layers: track.kind === 'video' ? layers : [],
@@ -34,10 +35,18 @@ export class StatisticsReader {
         });
     }
 
+    /**
+     * Chromium counts the padding with which it measures the path, most of it on the smallest layer, among the bytes sent, and as no
+     * retransmission. What is beyond the rate that its encoder aims at is taken for that.
+     */
     #layer(stream, report, samples) {
+        const sent = samples.rate(stream, 'bytesSent') * 8;
+        const again = Math.min(samples.rate(stream, 'retransmittedBytesSent') * 8, sent);
+        const most = stream.kind === 'video' ? samples.most(stream, 'targetBitrate') : Infinity;
+        const bitrate = Math.min(sent - again, most);
         return {
             rid: stream.rid, isActive: stream.active !== false, width: stream.frameWidth, height: stream.frameHeight,
-            framesPerSecond: stream.framesPerSecond ?? 0, bitrate: samples.rate(stream, 'bytesSent') * 8,
+            framesPerSecond: stream.framesPerSecond ?? 0, bitrate, padding: sent - bitrate,
             limitation: stream.qualityLimitationReason,
         };
     }
@@ -70,6 +79,12 @@ class Samples {
         const before = this.#keep(stream, counter);
         if (!before || stream.timestamp <= before.timestamp) return 0;
         return Math.max(stream[counter] - before.value, 0) / (stream.timestamp - before.timestamp) * 1000;
+    }
+
+    /** The larger of a figure's values now and at the call before; without any, no limit. */
+    most(stream, figure) {
+        const before = this.#keep(stream, figure);
+        return stream[figure] === undefined ? Infinity : Math.max(stream[figure], before?.value ?? 0);
     }
 
     /** Of two counters that add up, the first one's share since the call before. */

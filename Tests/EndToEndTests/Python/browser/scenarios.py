@@ -162,7 +162,11 @@ async def keyboard(stage, step):
     bob = await stage.person("keys", "Bob", "bob")
     page = await stage.page("/?room=keys&source=synthetic&size=480x270&lang=en", "anna")
     await page.until("document.activeElement.id === 'name'", "what is empty has the focus")
+    await page.press("Enter")
+    named = "JSON.stringify([document.activeElement.id, document.querySelector('#name').ariaInvalid])"
+    await page.until(f"{named} === JSON.stringify(['name', 'true'])", "what is missing is marked, and has the focus", standing=named)
     await page.type("Anna")
+    need(await page.js("document.querySelector('#lobby-problem').textContent") == "", "the mark goes with what was missing")
     await page.press("Enter")
     anna = Person(page, "Anna", "")
     await anna.joined()
@@ -183,7 +187,7 @@ async def keyboard(stage, step):
     step("pictures and their menus")
     await tab_to(page, "#toggle-people")
     await page.press("Enter")
-    await page.until("!document.querySelector('#panel').hidden", "a panel opens")
+    await page.until("document.querySelector('#panel').contains(document.activeElement)", "a panel opens, and has the focus")
     await page.press("Escape")
     need(await page.js("document.activeElement.id") == "toggle-people", "Escape closes it, and the focus is where it was")
     await page.press("?")
@@ -252,7 +256,7 @@ async def layers(stage, step):
     # The menu does the same, by keyboard alone.
     await bob.js("document.querySelector('.tile[data-key=anna] .tile-menu').focus()")
     await bob.press("Enter")
-    await bob.until("document.querySelector('.tile[data-key=anna] .menu')?.hidden === false", "the menu opens")
+    await bob.until("!!document.querySelector('.tile[data-key=anna] .menu:popover-open')", "the menu opens")
     await stage.shot(bob, "menu")
     for _ in range(5):
         await bob.press("ArrowDown")
@@ -1256,6 +1260,10 @@ async def looks(stage, step):
             await page.until("document.querySelector('#preview').videoWidth > 0 && !document.querySelector('#lobby').hidden", "the preview shows")
             await fits(page, f"{name} lobby")
             await stage.shot(page, f"{name}-lobby")
+            for source in ("devices", "synthetic"):
+                await page.js(f"(document.querySelector('#source').value = '{source}', document.querySelector('#source').dispatchEvent(new Event('change')))")
+                await page.until(f"parlor.media.kind === '{source}' && document.querySelector('#preview').videoWidth > 0", "the preview shows")
+                await fits(page, f"{name} lobby, {source}")
             await page.click("#join")
             await page.until("document.querySelectorAll('.tile.pictured').length === 2", "two pictures")
             await fits(page, f"{name} room")
@@ -1272,7 +1280,21 @@ async def looks(stage, step):
             await page.press("Escape")
             await page.click("#toggle-details")
             await page.until("/\\d ms/.test(document.querySelector('.tile.own .overlay').textContent)", "the steps of the join are shown")
+            await readable(page, name)
             await stage.shot(page, f"{name}-details")
+            # In the strip beside an enlarged picture, too, where tiles are smallest.
+            for key in ("bob", " own"):
+                await page.js(f"document.querySelector('.tile[data-key=\"{key}\"]').focus()")
+                await page.press("Enter")
+                await page.until(f"document.querySelector('.tile.large')?.dataset.key === '{key}'", "a picture is enlarged")
+                await page.js("parlor.room.measure().then(() => new Promise(requestAnimationFrame))")
+                await readable(page, f"{name} strip")
+            await page.js("document.querySelector('.tile[data-key=bob] .tile-menu').focus()")
+            await page.press("Enter")
+            await page.until("document.activeElement.matches('.menu button')", "the menu of a picture opens")
+            await seen(page, ".menu:popover-open button", f"{name} menu")
+            await stage.shot(page, f"{name}-menu")
+            await page.press("Escape")
             await page.click("#leave")
             await page.until("!document.querySelector('#lobby').hidden", "back in the lobby")
             step(name)
@@ -1291,6 +1313,35 @@ async def fits(page, name):
     need(nameless == [], f"{name}: controls without a name: {nameless}")
     cut = await page.js("""[...document.querySelectorAll('.controls button, .fields button, .bar button')].filter((element) => {
         const box = element.getBoundingClientRect();
-        return element.offsetParent !== null && (box.right > innerWidth + 1 || box.bottom > innerHeight + 1 && !element.closest('.lobby') || box.left < -1);
+        return element.offsetParent !== null && (box.right > innerWidth + 1 || box.bottom > innerHeight + 1 || box.left < -1);
     }).map((element) => element.id)""")
     need(cut == [], f"{name}: controls outside of the screen: {cut}")
+
+
+async def seen(page, selector, name):
+    """All of them are in the window, and nothing lies on them."""
+    need(await page.js(f"document.querySelectorAll({json.dumps(selector)}).length > 0"), f"{name}: there is no {selector}")
+    hidden = await page.js(f"""[...document.querySelectorAll({json.dumps(selector)})].filter((element) => {{
+        const box = element.getBoundingClientRect();
+        const isIn = box.left >= 0 && box.top >= 0 && box.right <= innerWidth && box.bottom <= innerHeight;
+        return !isIn || ![[box.left + 6, box.top + 6], [box.right - 6, box.bottom - 6]].every(([x, y]) =>
+            element.contains(document.elementFromPoint(x, y)));
+    }}).map((element) => element.textContent)""")
+    need(hidden == [], f"{name}: cannot be seen: {hidden}")
+
+
+async def readable(page, name):
+    """The details are beside the name and the menu's button, no line is cut, and what does not fit is scrolled."""
+    faults = await page.js("""[...document.querySelectorAll('.overlay:not([hidden])')].flatMap((overlay) => {
+        const tile = overlay.closest('.tile');
+        const box = overlay.getBoundingClientRect();
+        const covers = [...tile.querySelectorAll('figcaption, .tile-menu')].filter((element) => {
+            const other = element.getBoundingClientRect();
+            return box.left < other.right && other.left < box.right && box.top < other.bottom && other.top < box.bottom;
+        });
+        const isCut = overlay.scrollWidth > overlay.clientWidth;
+        const isStuck = overlay.scrollHeight > overlay.clientHeight && overlay.tabIndex !== 0;
+        return [...covers.map((element) => `covers ${element.className || element.tagName}`), ...(isCut ? ['cuts lines'] : []),
+            ...(isStuck ? ['cannot be scrolled by keyboard'] : [])];
+    })""")
+    need(faults == [], f"{name}: the details: {faults}")
