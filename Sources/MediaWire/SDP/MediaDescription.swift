@@ -33,6 +33,18 @@ package struct MediaDescription: Equatable, Sendable {
         self.line = line
     }
 
+    /// Of the formats, the payload types that RTP can have beside muxed RTCP, each once: with the marker bit, 64 to 95 read as
+    /// types of RTCP packets (RFC 5761, section 4).
+    package var payloadTypes: [UInt8] {
+        var seen: Set<UInt8> = []
+        return formats.compactMap { format in
+            guard let type = UInt8(format), String(type) == format, type < 64 || (96...127).contains(type),
+                seen.insert(type).inserted
+            else { return nil }
+            return type
+        }
+    }
+
     /// The m-line of an answer that refuses this one: port 0 and inactive, under its `a=mid`, with the offer's formats (RFC 3264,
     /// section 6), each once even where the offer repeats one.
     package func refusal(connection: SDPConnection? = nil) -> MediaDescription {

@@ -86,7 +86,7 @@ struct ClientSection {
                 feedbackOfAll.insert(known.value)
             }
         }
-        let formats = ClientSection.usableFormats(media)
+        let formats = media.payloadTypes
         // RFC 4588, section 8.1: apt says whose packets it repeats. The first one counts.
         var rtx: [UInt8: UInt8] = [:]
         for type in formats where maps[type]?.name.lowercased() == "rtx" {
@@ -119,18 +119,6 @@ struct ClientSection {
                 let blocks = parameters[String(type)]?.text.split(separator: "/", omittingEmptySubsequences: false)
             else { return false }
             return (2...32).contains(blocks.count) && blocks.allSatisfy { UInt8($0) == opus }
-        }
-    }
-
-    /// The payload types of the m-line, each once, without 64 to 95: with the marker bit, these read as RTCP packet types
-    /// (RFC 5761, section 4).
-    private static func usableFormats(_ media: MediaDescription) -> [UInt8] {
-        var seen: Set<UInt8> = []
-        return media.formats.compactMap { format in
-            guard let type = UInt8(format), String(type) == format, type < 64 || (96...127).contains(type),
-                seen.insert(type).inserted
-            else { return nil }
-            return type
         }
     }
 

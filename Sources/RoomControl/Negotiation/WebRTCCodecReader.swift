@@ -18,7 +18,7 @@ struct WebRTCCodecReader {
             }
         }
         for line in media.formatParameters where parameters[line.format] == nil { parameters[line.format] = line }
-        let formats = WebRTCCodecReader.usableFormats(media)
+        let formats = media.payloadTypes
         let feedback = media.profile.hasFeedback ? media.feedback : []
         var ranks: [Int] = []
         for type in formats {
@@ -45,17 +45,6 @@ struct WebRTCCodecReader {
                 codecs.append(offered)
                 ranks.append(rank)
             }
-        }
-    }
-
-    /// RFC 5761, section 4: with the marker bit, 64 to 95 read as RTCP packet types.
-    static func usableFormats(_ media: MediaDescription) -> [UInt8] {
-        var seen: Set<UInt8> = []
-        return media.formats.compactMap { format in
-            guard let type = UInt8(format), String(type) == format, type < 64 || (96...127).contains(type),
-                seen.insert(type).inserted
-            else { return nil }
-            return type
         }
     }
 
