@@ -13,7 +13,7 @@ package actor LoadRun {
     private var nextJoin: Int64 = 0
     private var lastPackets: UInt64 = 0
     /// Users without a node, for now or for good.
-    private var away = 0
+    private var away = Away()
 
     /// Requests to the node at once: enough to keep it busy.
     static let concurrentRequests = 16
@@ -263,7 +263,7 @@ package actor LoadRun {
             await sleep(until: begun + second * 1_000_000_000)
             await collect(path)
             output.progress(progressLine(second: second)) { tally.report }
-            if await path.away().isEverybody {
+            if away.isEverybody {
                 output.note("the node let everybody go, or is gone: the run ends")
                 break
             }
@@ -281,7 +281,8 @@ package actor LoadRun {
         return "\(second)\(end) s  pubs \(total.publishersJoined) subs \(total.subscribersJoined)  \(rate) packets/s "
             + "\(LoadReport.fixed(total.megabitsReceived, 1)) Mbit/s  lost \(total.packetsLost)  frames "
             + "\(total.framesDecoded + total.framesNotDecoded) wrong \(total.framesWrong)  latency \(latency)"
-            + (away > 0 ? "  AWAY \(away)" : "") + (total.testerDrops > 0 ? "  OWN DROPS \(total.testerDrops)" : "")
+            + (away.count > 0 ? "  AWAY \(away.count)" : "")
+            + (total.testerDrops > 0 ? "  OWN DROPS \(total.testerDrops)" : "")
     }
 
     private func noteLoad(
@@ -300,8 +301,8 @@ package actor LoadRun {
     /// Copies all figures.
     func collect(_ path: any LoadPath) async {
         let joins = tally.joins
-        away = await path.away().count
-        tally.take(await path.publishers(joins), await path.subscribers(joins), isWhole: away == 0)
+        away = await path.away()
+        tally.take(await path.publishers(joins), await path.subscribers(joins), isWhole: away.count == 0)
         tally.end = ClientClock.monotonic
     }
 
