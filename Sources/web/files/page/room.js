@@ -220,6 +220,8 @@ export class Room {
     }
 
     setProfile(track, profile) {
+        // Tiles that are taken away make the others larger; nobody is left to ask.
+        if (this.#ended) return;
         try { this.client.setProfile(track, profile); } catch (error) { notify(explain(error), { isProblem: true }); }
     }
 
