@@ -30,6 +30,7 @@ export class Leg {
         this.#ended = ended;
         find('form').addEventListener('submit', (event) => { event.preventDefault(); this.#begin(); });
         find('stop').addEventListener('click', () => this.#stop());
+        addEventListener('pagehide', () => this.#stop());
     }
 
     async #begin() {

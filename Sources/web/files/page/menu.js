@@ -13,6 +13,7 @@ export class Menu {
     #button;
     #choices;
     #follow = () => this.place();
+    #pressed = (event) => { if (!this.#holds(event.target)) this.close(false); };
 
     /** choices: gives [{ key, act, isChecked, isRadio }] or { heading } each time it is opened. */
     constructor(button, choices) {
@@ -21,10 +22,11 @@ export class Menu {
         this.element = make('div', { class: 'menu', role: 'menu', popover: 'manual' });
         button.setAttribute('aria-expanded', 'false');
         button.addEventListener('click', (event) => { event.stopPropagation(); this.isOpen ? this.close() : this.open(); });
-        this.element.addEventListener('keydown', (event) => this.#key(event));
-        this.element.addEventListener('focusout', (event) => {
-            if (!this.element.contains(event.relatedTarget) && event.relatedTarget !== this.#button) this.close(false);
-        });
+        // The focus is on the button while the menu is open after a press on it that was no click.
+        for (const element of [button, this.element]) {
+            element.addEventListener('keydown', (event) => { if (this.isOpen) this.#key(event); });
+            element.addEventListener('focusout', (event) => { if (!this.#holds(event.relatedTarget)) this.close(false); });
+        }
     }
 
     get isOpen() { return this.element.matches(':popover-open'); }
@@ -42,6 +44,8 @@ export class Menu {
         this.place();
         addEventListener('resize', this.#follow);
         addEventListener('scroll', this.#follow, true);
+        // On what takes no focus, too.
+        addEventListener('pointerdown', this.#pressed, true);
         this.#button.setAttribute('aria-expanded', 'true');
         this.#items[0]?.focus();
     }
@@ -51,6 +55,7 @@ export class Menu {
         this.element.hidePopover();
         removeEventListener('resize', this.#follow);
         removeEventListener('scroll', this.#follow, true);
+        removeEventListener('pointerdown', this.#pressed, true);
         this.#button.setAttribute('aria-expanded', 'false');
         if (returnsFocus) this.#button.focus();
     }
@@ -68,6 +73,8 @@ export class Menu {
         style.top = `${within(top, clientHeight - offsetHeight)}px`;
         style.left = `${within(button.right - offsetWidth, clientWidth - offsetWidth)}px`;
     }
+
+    #holds(node) { return node instanceof Node && (this.element.contains(node) || this.#button.contains(node)); }
 
     get #items() { return [...this.element.querySelectorAll('button')]; }
 

@@ -42,12 +42,18 @@ export class Stage {
     pin(tile) {
         const before = this.pinned;
         this.pinned = before === tile ? undefined : tile;
-        if (before) this.#list.prepend(before.element);
+        if (before) this.#list.insertBefore(before.element, this.#after(before)?.element ?? null);
         if (this.pinned) this.#large.append(tile.element);
         // A video that moves in the document stops.
         for (const each of [before, this.pinned]) each?.video.play().catch(() => {});
         if (document.activeElement === document.body) tile.element.focus();
         this.arrange();
+    }
+
+    /** The next tile of the list. */
+    #after(tile) {
+        const tiles = [...this.tiles.values()];
+        return tiles.slice(tiles.indexOf(tile) + 1).find((each) => each !== this.pinned);
     }
 
     arrange() {

@@ -110,17 +110,24 @@ class Page(Waiting):
             raise Failed(f"{self.name}: {expression[:120]}: {text}")
         return answer["result"].get("value")
 
-    async def click(self, selector):
+    async def click(self, selector, button="left"):
         """As a person does: where the element is, with the mouse."""
-        place = await self.until(
+        place = await self.place(selector)
+        await self.mouse("mousePressed", place, button)
+        await self.mouse("mouseReleased", place, button)
+
+    async def mouse(self, kind, place, button="left"):
+        await self.command("Input.dispatchMouseEvent", {
+            "type": kind, "x": place[0], "y": place[1], "button": button, "clickCount": 1})
+
+    async def place(self, selector):
+        """The middle of an element on which nothing lies."""
+        return await self.until(
             f"(() => {{ const e = document.querySelector({json.dumps(selector)}); if (!e || e.disabled) return 0;"
             " e.scrollIntoView({block: 'nearest'}); const r = e.getBoundingClientRect();"
             " const at = document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2);"
             " return r.width > 0 && (e === at || e.contains(at)) ? [r.x + r.width / 2, r.y + r.height / 2] : 0; })()",
             f"{selector} can be clicked")
-        for kind in ("mousePressed", "mouseReleased"):
-            await self.command("Input.dispatchMouseEvent", {
-                "type": kind, "x": place[0], "y": place[1], "button": "left", "clickCount": 1})
 
     async def type(self, words):
         await self.command("Input.insertText", {"text": words})
@@ -139,6 +146,10 @@ class Page(Waiting):
         picture = await self.command("Page.captureScreenshot", {"format": "png"})
         with open(path, "wb") as file:
             file.write(base64.b64decode(picture["data"]))
+
+    async def leave(self):
+        """Closes the tab as a person does, so that the page hears of it. Nothing can be done with it afterwards."""
+        await self.command("Page.close")
 
     async def close(self):
         self.browser.pages.pop(self.session, None)

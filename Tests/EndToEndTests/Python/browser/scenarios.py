@@ -157,6 +157,53 @@ async def tab_to(page, selector, most=40):
 
 
 @scenario("calls")
+async def mouse(stage, step):
+    """what a mouse does besides clicking"""
+    await stage.person("mouse", "Bob", "bob")
+    await stage.person("mouse", "Carl", "carl")
+    page = await stage.person("mouse", "Anna", "anna")
+    await page.until("document.querySelectorAll('.tile').length === 3", "all are there")
+    button, menu = ".tile[data-key=bob] .tile-menu", ".tile[data-key=bob] .menu:popover-open"
+    isOpen = f"!!document.querySelector({json.dumps(menu)})"
+
+    async def opened():
+        await page.click(button)
+        await page.until(isOpen, "the menu opens")
+        at = await page.place(button)
+        # A press on the button which is no click, for it ends elsewhere.
+        await page.mouse("mousePressed", at)
+        await page.mouse("mouseReleased", (at[0], at[1] + 300))
+        need(await page.js(f"document.activeElement.matches({json.dumps(button)}) && {isOpen}"), "the button has the focus, the menu is open")
+
+    await opened()
+    await page.press("Escape")
+    await page.until(f"!({isOpen})", "Escape closes it")
+    await opened()
+    await page.click("#stage .tile[data-key=carl] video")
+    await page.until(f"!({isOpen})", "a click elsewhere closes it")
+    await page.click(button)
+    await page.click(button, "right")
+    await page.press("Tab")
+    await page.until(f"!({isOpen})", "and so does Tab")
+    step("a menu whose button was pressed, but not clicked, closes")
+    order = "JSON.stringify([...document.querySelectorAll('.stage-list .tile')].map((tile) => tile.dataset.key))"
+    before = await page.js(order)
+    for key in ("bob", "carl"):
+        tile = f".tile[data-key={key}]"
+        await page.js(f"parlor.room.stage.pin(parlor.room.stage.tiles.get('{key}'))")
+        await page.until(f"document.querySelector('{tile}').classList.contains('large')", "it is enlarged")
+    await page.click("#toggle-people")
+    await page.js("import('/page/notices.js').then(({ notify }) => notify('Somebody has said something rather long. '.repeat(4)))")
+    await seen(page, ".tile.large .tile-menu", "under a notice, beside a panel")
+    await stage.shot(page, "notice")
+    await page.js("parlor.room.stage.pin(parlor.room.stage.pinned)")
+    need(await page.js(order) == before, f"each tile is where it was: {before}, {await page.js(order)}")
+    step("tiles that were enlarged go back to their places")
+    await page.click("#leave")
+    await page.until("!document.querySelector('#lobby').hidden", "leaves")
+
+
+@scenario("calls")
 async def keyboard(stage, step):
     """somebody who has no mouse"""
     bob = await stage.person("keys", "Bob", "bob")
@@ -264,6 +311,12 @@ async def layers(stage, step):
     await bob.press("Enter")
     await bob.sees(anna, width=240)
     step("the menu, by arrows and Enter")
+    await bob.js("document.querySelector('#notices').replaceChildren()")
+    await bob.click("#leave")
+    await bob.until("!document.querySelector('#lobby').hidden", "leaves")
+    await bob.js("new Promise((resolve) => { setTimeout(resolve, 500); })")
+    need(await bob.js("document.querySelector('#notices').textContent") == "", "nothing is asked for, and so refused, after leaving")
+    step("leaving says nothing")
 
 
 @scenario("layers", arguments=["--use-fake-device-for-media-stream=device-count=3"])
@@ -1208,7 +1261,7 @@ async def whip_and_whep(stage, step):
     await whip.js("""(() => {
         const real = globalThis.fetch;
         globalThis.media = document.querySelector('#video').srcObject.getTracks();
-        globalThis.fetch = (...words) => new Promise((resolve) => { globalThis.goOn = () => resolve(real(...words)); });
+        globalThis.fetch = (...words) => new Promise((resolve) => { globalThis.goOn = () => { globalThis.fetch = real; resolve(real(...words)); }; });
     })()""")
     await whip.click("#stop")
     need(await whip.js("media.length === 2 && media.every((each) => each.readyState === 'ended')"), "what was sent is let go at once")
@@ -1217,6 +1270,15 @@ async def whip_and_whep(stage, step):
     await anna.until("parlor.client.remoteUserList.length < 2 && !parlor.client.remoteUserList.some((u) => u.userID.startsWith('whip'))",
                      "the publisher is gone")
     step("stopping removes it")
+    await whip.click("#start")
+    await whip.until("document.querySelector('#state').textContent === 'connected'", "it is connected again",
+                     standing="document.querySelector('#state').textContent")
+    await anna.until("parlor.client.remoteUserList.some((u) => u.userID.startsWith('whip'))", "the room hears of it")
+    for page, name in ((whip, "whip"), (whep, "whep")):
+        await page.leave()
+        # Without the page's word it would be half a minute.
+        await anna.until(f"!parlor.client.remoteUserList.some((u) => u.userID.startsWith('{name}'))", f"{name} is gone", within=5)
+    step("and so does closing the tab")
 
 
 @scenario("client", complaints=OF_THE_NETWORK)
