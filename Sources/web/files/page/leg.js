@@ -1,10 +1,13 @@
 // What the pages of WHIP and WHEP have in common: a form with a token, one connection with its offer and answer, and its end.
-import { explain, text } from './texts.js';
+import { remembered } from './settings.js';
+import { explain, preferredLanguage, setLanguage, text } from './texts.js';
 
 export const find = (id) => document.getElementById(id);
 
 /** What the address says. */
 export const wishes = new URLSearchParams(location.search);
+
+setLanguage(wishes.get('lang') || remembered('language') || preferredLanguage());
 
 /** For the node's answers, in ms: to an offer, and to the end. */
 const ANSWER = 15_000;
@@ -40,7 +43,7 @@ export class Leg {
             await this.#stop();
             const connection = this.#connection = new RTCPeerConnection({ bundlePolicy: 'max-bundle' });
             connection.onconnectionstatechange = () => {
-                find('state').textContent = connection.connectionState;
+                find('state').textContent = text(`leg.state.${connection.connectionState}`);
                 this.#ask();
             };
             const path = await this.#prepare(connection);

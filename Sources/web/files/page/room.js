@@ -451,8 +451,22 @@ export function nameOf(user) {
     return user.userID;
 }
 
+/** Joiners that change what is seen, between pictographs and in scripts that need them, as a group; and all that cannot be seen. */
+const UNSEEN = new RegExp([
+    '((?<=\\p{Extended_Pictographic}(?:\\ufe0f|\\p{Emoji_Modifier})?)\\u200d(?=\\p{Extended_Pictographic})',
+    '(?<=[\\p{Script=Arabic}\\p{M}])[\\u200c\\u200d](?=\\p{L}))',
+    '\\p{C}',
+].join('|'), 'gu');
+
+/** Signs as people count them, and code points of each: marks can be heaped up. */
+const SIGNS = 60;
+const PARTS = 12;
+const segmenter = new Intl.Segmenter();
+
 /** At most 60 signs of a name, without those that break lines, turn the direction or cannot be seen. Empty: nothing is left. */
 function visible(name) {
-    const plain = [...name.replace(/\s+/gu, ' ').replace(/\p{C}/gu, '').trim()].slice(0, 60).join('').trim();
+    const seen = name.replace(/\s+/gu, ' ').replace(UNSEEN, '$1').trim();
+    const signs = [...segmenter.segment(seen.slice(0, 2 * SIGNS * PARTS))].slice(0, SIGNS);
+    const plain = signs.map(({ segment }) => [...segment].slice(0, PARTS).join('')).join('').trim();
     return plain.replace(/[\p{Default_Ignorable_Code_Point}\p{M}\u2800\s]/gu, '') ? plain : '';
 }

@@ -165,5 +165,5 @@ export class Tile {
 export function initials(name) {
     const words = name.trim().split(/[\s_-]+/).filter(Boolean);
     const chosen = /^[\p{Script=Latin}\d]/u.test(words[0] ?? '') && words.length > 1 ? [words[0], words.at(-1)] : words.slice(0, 1);
-    return chosen.map((word) => [...word][0]).join('').toUpperCase();
+    return chosen.map((word) => [...new Intl.Segmenter().segment(word)][0].segment).join('').toUpperCase();
 }

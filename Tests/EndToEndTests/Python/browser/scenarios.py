@@ -519,9 +519,15 @@ async def names(stage, step):
     await stage.person("names", hidden, "hidden", publishes=False)
     eve = await stage.person("names", turned, "eve", publishes=False)
     await stage.person("names", "\u05d0\u05d1", "aleph", publishes=False)
-    await anna.until(f"{shown} === 'Anna (you),evex,hidden,\u05d0\u05d1'", "what cannot be seen is not shown", standing=shown)
-    need(await anna.js("[...document.querySelectorAll('#notices')].some((e) => e.textContent.includes('\u2068\u05d0\u05d1\u2069'))"),
-         "a name from right to left is set apart")
+    await anna.until("document.querySelector('#notices').textContent.includes('\u2068\u05d0\u05d1\u2069')",
+                     "a name from right to left is set apart", within=5)
+    # A joiner is kept where it is seen: it makes one sign of two pictographs, and other shapes of Sinhala and Persian letters.
+    astronaut = "\U0001f469\U0001f3fd\u200d\U0001f680"
+    await stage.person("names", f"{astronaut} A\u200dda\u200d", "ada", publishes=False)
+    words = "\u0dc1\u0dca\u200d\u0dbb\u0dd3 \u0645\u06cc\u200c\u0646"
+    await stage.person("names", words, "sri", publishes=False)
+    await anna.until(f"{shown} === 'Anna (you),evex,hidden,\u05d0\u05d1,{words},{astronaut} Ada'", "what cannot be seen is not shown", standing=shown)
+    need(await anna.js("document.querySelector('.tile[data-key=ada] .initials').textContent") == astronaut, "its sign is one")
     step("names are what they look like")
     await stage.cli("message", "names", "by the service")
     server = await stage.person("names", "Server", "server", publishes=False)
@@ -1274,6 +1280,14 @@ async def whip_and_whep(stage, step):
     await whip.until("document.querySelector('#state').textContent === 'connected'", "it is connected again",
                      standing="document.querySelector('#state').textContent")
     await anna.until("parlor.client.remoteUserList.some((u) => u.userID.startsWith('whip'))", "the room hears of it")
+    for path, heading in (("whip", "用 WHIP 发布"), ("whep", "用 WHEP 观看")):
+        chinese = await stage.page(f"/{path}.html?lang=zh", path, width=390, height=844, mobile=True)
+        await chinese.until(f"document.querySelector('h1').textContent === {json.dumps(heading)} && document.documentElement.lang === 'zh-Hans'",
+                            "it speaks Chinese", standing="document.querySelector('h1').textContent")
+        need(await chinese.js("[...document.querySelectorAll('[data-text]')].every((each) => each.textContent)"), "all of it")
+        await fits(chinese, path)
+        await stage.shot(chinese, f"{path}-zh")
+    step("in Chinese, and on a phone")
     for page, name in ((whip, "whip"), (whep, "whep")):
         await page.leave()
         # Without the page's word it would be half a minute.
