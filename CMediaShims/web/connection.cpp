@@ -195,12 +195,12 @@ void Connection::reject(const Rejection &rejection, Counter counter) {
     }
     close_after_ = true;
     ticket_ = 0;
-    std::string fields = "Content-Type: application/json\r\n";
+    std::string fields = "Content-Type: application/problem+json\r\n";
     fields.append(server_->fixed_fields).append("X-Reqid: ").append(random_id()).append("\r\n");
     if (rejection.status == 503) {
         fields.append("Retry-After: ").append(std::to_string(retry_after_seconds)).append("\r\n");
     }
-    write(rejection.status, {}, fields, json_error(rejection.sentence));
+    write(rejection.status, {}, fields, problem_document(rejection));
 }
 
 void Connection::write(unsigned status, const std::string &reason, const std::string &fields, std::string body) {

@@ -139,19 +139,23 @@ Rejection rejection_of(error_code error, const parlor_web_limits &limits) {
     return {400, "malformed request: " + error.message()};
 }
 
-std::string json_error(const std::string &sentence) {
-    std::string json = "{\"error\":\"";
-    for (const char c : sentence) {
+std::string problem_document(const Rejection &rejection) {
+    std::string sentence = "\"";
+    for (const char c : rejection.sentence) {
         if (static_cast<unsigned char>(c) < 0x20) {
-            json.push_back(' ');
+            sentence.push_back(' ');
             continue;
         }
         if (c == '"' || c == '\\') {
-            json.push_back('\\');
+            sentence.push_back('\\');
         }
-        json.push_back(c);
+        sentence.push_back(c);
     }
-    return json.append("\"}");
+    sentence.push_back('"');
+    // No page describes these: title and status say what they are.
+    return std::string("{\"type\":\"about:blank\",\"title\":\"").append(reason_phrase(rejection.status))
+        .append("\",\"status\":").append(std::to_string(rejection.status))
+        .append(",\"detail\":").append(sentence).append(",\"error\":").append(sentence).append("}");
 }
 
 std::string random_id() {

@@ -20,8 +20,8 @@ std::optional<Rejection> check_header(const Message &message);
 /// What to answer to an error of the parser.
 Rejection rejection_of(error_code error, const parlor_web_limits &limits);
 
-/// {"error":"…"}
-std::string json_error(const std::string &sentence);
+/// As clients of WHIP expect it (RFC 9457); `error` is the sentence, too, as in the handler's refusals.
+std::string problem_document(const Rejection &rejection);
 
 /// The reason phrase that goes with a status when the handler gives none; empty for statuses nobody has named.
 const char *reason_phrase(unsigned status);

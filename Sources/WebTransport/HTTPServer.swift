@@ -21,7 +21,8 @@ package struct HTTPServerConfiguration: Sendable {
     /// For one response, or one WebSocket message, to leave; then a close.
     package var writeDeadline: Duration = .seconds(30)
     /// Header fields of what the server answers without the handler (400, 408, 413, 417, 431, 501, 503). Beside them stand
-    /// an X-Reqid of 16 random characters, and a JSON body `{"error":"…"}` that says what is wrong and what would be right.
+    /// an X-Reqid of 16 random characters, and a problem document (RFC 9457) whose `detail` says what is wrong and what would be
+    /// right; `error` is the same.
     /// The handler's own answers go out as they are.
     package var fixedHeaders: HTTPFields = [
         "Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "Location, Retry-After, X-Reqid",

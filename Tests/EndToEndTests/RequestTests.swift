@@ -83,10 +83,14 @@ extension EndToEnd {
                     ("", 400), ("nonsense", 400), (weakKey, 400), (noKey + "\r\n", 406),
                     (offer.replacingOccurrences(of: "opus/48000/2", with: "PCMU/8000"), 406),
                     (offer.replacingOccurrences(of: "sendonly", with: "recvonly"), 406),
+                    // Too much is refused before anybody looks at it.
+                    (String(repeating: offer, count: (256 << 10) / offer.utf8.count + 1), 413),
                 ]
                 for (body, status) in bodies {
                     let answer = try await node.request("POST", "/whip", headers: good, body: body)
-                    #expect(answer.status == status, "\(body): \(answer)")
+                    #expect(answer.status == status, "\(body.prefix(2000)): \(answer)")
+                    #expect(answer.headers["content-type"] == "application/problem+json")
+                    #expect(answer.json["status"] as? Int == status && answer.json["detail"] is String)
                     #expect(answer.json["error"] is String)
                 }
 

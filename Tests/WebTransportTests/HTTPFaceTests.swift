@@ -261,7 +261,11 @@ struct HTTPFaceTests {
             #expect(response.headers["Retry-After"] == "5")
             #expect(response.headers["X-Fixed"] == "1")
             #expect(response.headers["Access-Control-Expose-Headers"] == nil)
-            #expect(response.text == #"{"error":"too many connections; the limit is 1, try again later"}"#)
+            let sentence = "too many connections; the limit is 1, try again later"
+            #expect(
+                response.text
+                    == #"{"type":"about:blank","title":"Service Unavailable","status":503,"detail":"\#(sentence)","error":"\#(sentence)"}"#
+            )
             ids.insert(response.headers["X-Reqid"] ?? "")
         }
         #expect(ids.count == 3 && !ids.contains(""))

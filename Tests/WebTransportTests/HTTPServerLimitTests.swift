@@ -25,10 +25,10 @@ struct HTTPServerLimitTests {
             #expect(server.counters.requests == 0)
             return answer
         }
-        #expect(answer.hasPrefix("HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\n"))
+        #expect(answer.hasPrefix("HTTP/1.1 400 Bad Request\r\nContent-Type: application/problem+json\r\n"))
         let body = try #require(answer.components(separatedBy: "\r\n\r\n").last)
-        let json = try JSONSerialization.jsonObject(with: Data(body.utf8)) as? [String: String]
-        #expect(json?["error"]?.isEmpty == false)
+        let json = try JSONSerialization.jsonObject(with: Data(body.utf8)) as? [String: Any]
+        #expect((json?["detail"] as? String)?.isEmpty == false)
     }
 
     @Test func `codings and expectations that are not known here`() async throws {

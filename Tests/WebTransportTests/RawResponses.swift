@@ -8,16 +8,26 @@ struct RawResponses {
         var headers: HTTPFields
         var body: String
 
-        /// The text of a JSON body `{"error":"…"}` that has nothing else.
+        /// The sentence of a problem document (RFC 9457) that fits the status line.
         var error: String? {
-            let json = try? JSONSerialization.jsonObject(with: Data(body.utf8)) as? [String: String]
-            return json?.count == 1 ? json?["error"] : nil
+            struct Problem: Decodable {
+                var type: String
+                var title: String
+                var status: Int
+                var detail: String
+                var error: String
+            }
+            guard let problem = try? JSONDecoder().decode(Problem.self, from: Data(body.utf8)),
+                problem.type == "about:blank", !problem.title.isEmpty, problem.status == status,
+                problem.detail == problem.error
+            else { return nil }
+            return problem.error
         }
 
         /// What the server's own answers lack of what they must have.
         var missing: [String] {
             var missing: [String] = []
-            if headers["Content-Type"] != "application/json" { missing.append("Content-Type") }
+            if headers["Content-Type"] != "application/problem+json" { missing.append("Content-Type") }
             if headers["Access-Control-Allow-Origin"] != "*" { missing.append("Access-Control-Allow-Origin") }
             if headers["Connection"] != "close" { missing.append("Connection: close") }
             if (error ?? "").count < 20 { missing.append("a sentence") }

@@ -126,7 +126,8 @@ typedef struct {
 } parlor_web_counters;
 
 /// Makes the server and starts its thread. What the server answers by itself (400, 408, 413, 417, 431, 501, 503) has
-/// `fixed_fields` (complete lines "Name: value\r\n"), an X-Reqid, and a JSON body {"error": sentence}.
+/// `fixed_fields` (complete lines "Name: value\r\n"), an X-Reqid, and a problem document (RFC 9457), also with
+/// `error`: the sentence.
 parlor_web_server *parlor_web_server_create(
     const parlor_web_limits *limits, parlor_web_bytes fixed_fields, parlor_web_server_callbacks callbacks,
     const char *thread_name);
