@@ -5,27 +5,31 @@ const percent = (value) => (value === undefined ? '–' : `${(value * 100).toFix
 const milliseconds = (value) => (value === undefined ? '–' : `${Math.round(value * 1000)} ms`);
 const size = ({ width, height, framesPerSecond }) => (width ? listed([`${width} × ${height}`, `${Math.round(framesPerSecond ?? 0)} fps`]) : '–');
 
-/** Lines of [key, value] for a tile's overlay; a line without a key goes on with the one above. figures: { video, audio } of RTCClient.statistics. */
+/**
+ * Lines of [key, value] for a tile's overlay; a line without a key goes on with the one above. figures: { video, audio } of
+ * RTCClient.statistics, and hasRates: whether its rates are those of now.
+ */
 export function describe(figures, tile) {
     const lines = ofTracks(figures, tile);
     if (tile.isOwn && !tile.isScreen) lines.push(...ofJoin(tile.room.client.joinTimeline));
     return lines;
 }
 
-function ofTracks({ video, audio }, tile) {
+function ofTracks({ video, audio, hasRates }, tile) {
+    const rate = (value) => (hasRates ? bits(value) : '–');
     const lines = [];
     const all = [video, audio].filter(Boolean);
     if (all.length === 0) return lines;
     lines.push(['overlay.codec', all.map((each) => each.codec ?? '–').join(' + ')]);
     if (video) lines.push(['overlay.size', size(video)]);
-    lines.push(['overlay.bitrate', all.map((each) => bits(each.bitrate)).join(' + ')]);
+    lines.push(['overlay.bitrate', all.map((each) => rate(each.bitrate)).join(' + ')]);
     const padding = all.reduce((total, each) => total + (each.padding ?? 0), 0);
-    if (padding >= 1000) lines.push(['overlay.padding', bits(padding)]);
+    if (hasRates && padding >= 1000) lines.push(['overlay.padding', bits(padding)]);
     lines.push(['overlay.loss', all.map((each) => percent(each.packetLoss)).join(' + ')]);
     lines.push(['overlay.time', listed([milliseconds(all[0].roundTripTime), all[0].protocol?.toUpperCase()].filter(Boolean))]);
     if (video && tile.isOwn) {
         const sent = video.layers.filter((each) => video.layers.length > 1 && each.framesPerSecond > 0);
-        sent.forEach((each, index) => lines.push([index === 0 ? 'overlay.layers' : '', listed([size(each), bits(each.bitrate)])]));
+        sent.forEach((each, index) => lines.push([index === 0 ? 'overlay.layers' : '', listed([size(each), rate(each.bitrate)])]));
         const why = { cpu: 'overlay.why.cpu', bandwidth: 'overlay.why.bandwidth' }[video.limitation];
         if (why) lines.push(['overlay.layer', text(why)]);
     } else if (video) {

@@ -31,6 +31,7 @@ export class Room {
     #panel;
     #isDetailed = false;
     #isMeasuring = false;
+    #lastMeasured = -Infinity;
     #soundNotice;
     #ends = [];
     /** Media paths that have been opening since, by direction. */
@@ -431,10 +432,14 @@ export class Room {
         if (this.#isMeasuring || this.#ended || ![...this.stage.tiles.values()].some((tile) => tile.isDetailed)) return;
         this.#isMeasuring = true;
         try {
+            const now = performance.now();
+            // Rates are over the time since the look before: after a long pause they are not those of now.
+            const hasRates = now - this.#lastMeasured < 3 * MEASURING;
+            this.#lastMeasured = now;
             const figures = await this.client.statistics();
             for (const tile of this.stage.tiles.values()) {
                 tile.showFigures({
-                    video: figures.get(tile.track?.trackID), audio: tile.isScreen ? undefined : figures.get(this.audioOf(tile)?.trackID),
+                    hasRates, video: figures.get(tile.track?.trackID), audio: tile.isScreen ? undefined : figures.get(this.audioOf(tile)?.trackID),
                 });
             }
         } catch { /* Of a connection that has just gone. */ } finally { this.#isMeasuring = false; }

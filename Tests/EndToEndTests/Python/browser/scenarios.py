@@ -1355,7 +1355,10 @@ async def looks(stage, step):
             await stage.shot(page, f"{name}-help")
             await page.press("Escape")
             await page.click("#toggle-details")
-            await page.until("/\\d ms/.test(document.querySelector('.tile.own .overlay').textContent)", "the steps of the join are shown")
+            own = "document.querySelector('.tile.own .overlay').textContent"
+            await page.until(f"/\\d ms/.test({own})", "the steps of the join are shown")
+            need(await page.js(f"!{own}.includes('0 kbit/s + 0 kbit/s')"), "a rate that is not known yet is not said to be nothing")
+            await page.until(f"/[1-9]\\d* kbit.s/.test({own})", "then there are rates", standing=own)
             await readable(page, name)
             await stage.shot(page, f"{name}-details")
             # In the strip beside an enlarged picture, too, where tiles are smallest.
