@@ -26,6 +26,8 @@ export class Leg {
     #ended;
     #connection;
     #resource;
+    /** The token that the leg was made with, whatever the form says by now. */
+    #token;
     #isAsking = false;
 
     constructor(prepare, ended = () => {}) {
@@ -49,7 +51,8 @@ export class Leg {
             const path = await this.#prepare(connection);
             await connection.setLocalDescription(await connection.createOffer());
             await gathered(connection);
-            const { resource, sdp } = await exchange(path, token(), connection.localDescription.sdp);
+            this.#token = find('token').value.trim();
+            const { resource, sdp } = await exchange(path, this.#token, connection.localDescription.sdp);
             this.#resource = resource;
             await connection.setRemoteDescription({ type: 'answer', sdp });
             for (const { sender, receiver } of connection.getTransceivers()) {
@@ -70,7 +73,7 @@ export class Leg {
         this.#isAsking = true;
         try {
             for (let left = QUESTIONS; left > 0 && connection === this.#connection && isInterrupted(connection); left -= 1) {
-                const headers = { Authorization: `Bearer ${token()}` };
+                const headers = { Authorization: `Bearer ${this.#token}` };
                 const answer = await fetch(resource, { headers, signal: AbortSignal.timeout(GOODBYE) }).catch(() => undefined);
                 if (connection !== this.#connection) return;
                 if (answer?.status === 404) {
@@ -96,7 +99,7 @@ export class Leg {
         // Then the node, also from a page that is being closed; one that is not reached notices the end by itself. The
         // connection last: its end removes the leg, too, and there would be nothing left to delete.
         if (resource) {
-            const headers = { Authorization: `Bearer ${token()}` };
+            const headers = { Authorization: `Bearer ${this.#token}` };
             await fetch(resource, { method: 'DELETE', headers, keepalive: true, signal: AbortSignal.timeout(GOODBYE) }).catch(() => {});
         }
         connection?.close();
@@ -109,10 +112,10 @@ function isInterrupted(connection) {
         || transports.some((state) => state === 'closed' || state === 'failed');
 }
 
-const token = () => find('token').value.trim();
-
 /** Posts an offer; gives the answer, and the address of what it made. */
 async function exchange(path, token, offer) {
+    // In a header there is nothing else, and no token has any.
+    if (/[^\x21-\x7e]/.test(token)) throw { key: 'error.10001' };
     const response = await fetch(path, {
         method: 'POST', body: offer, headers: { 'Content-Type': 'application/sdp', Authorization: `Bearer ${token}` },
         signal: AbortSignal.timeout(ANSWER),

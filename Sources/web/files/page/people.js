@@ -47,7 +47,8 @@ const idOf = ({ user }) => user?.userID ?? '';
 class Line {
     #room;
     #user;
-    #name = make('bdi');
+    /** In its own direction, so that what is cut off is its end. */
+    #name = make('b', { dir: 'auto' });
     #notes = make('small', { class: 'quiet' });
     #microphone = icon('microphoneOff');
     #camera = icon('cameraOff');
@@ -56,7 +57,7 @@ class Line {
     constructor(room, id) {
         this.#room = room;
         this.element = make('li', { 'data-user': id },
-            make('span', { class: 'person' }, make('b', {}, this.#name), this.#notes), this.#microphone, this.#camera);
+            make('span', { class: 'person' }, this.#name, this.#notes), this.#microphone, this.#camera);
     }
 
     show({ user, name, isOwn, isHost, microphone, camera }) {

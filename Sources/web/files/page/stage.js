@@ -34,7 +34,9 @@ export class Stage {
         if (!tile) return;
         this.tiles.delete(key);
         if (this.pinned === tile) this.pinned = undefined;
+        const hadFocus = tile.element.contains(document.activeElement);
         tile.close();
+        if (hadFocus) this.#element.focus();
         this.arrange();
     }
 

@@ -1289,6 +1289,8 @@ async def whip_and_whep(stage, step):
         await stage.shot(chinese, f"{path}-zh")
     step("in Chinese, and on a phone")
     for page, name in ((whip, "whip"), (whep, "whep")):
+        # The leg is its token's, whatever the form says by now.
+        await page.js("(document.querySelector('#token').value = 'another', 1)")
         await page.leave()
         # Without the page's word it would be half a minute.
         await anna.until(f"!parlor.client.remoteUserList.some((u) => u.userID.startsWith('{name}'))", f"{name} is gone", within=5)
@@ -1304,8 +1306,14 @@ async def legs_that_end(stage, step):
     whep = await stage.page("/whep.html?room=ended&user=anna", "whep")
     for page in (whip, whep):
         await page.until("document.querySelector('#token').value", "a token")
+        token = await page.js("document.querySelector('#token').value")
+        await page.js("(document.querySelector('#token').value = 'ключ', 1)")
+        await page.click("#start")
+        await page.until(f"{state}.startsWith('The room token is not valid.')", "a token that is none is said to be none", standing=state)
+        await page.js(f"(document.querySelector('#token').value = {json.dumps(token)}, 1)")
         await page.click("#start")
         await page.until(f"{state} === 'connected'", "it is connected", standing=state)
+        await page.js("(document.querySelector('#token').value = 'another', 1)")
     await whip.js("globalThis.media = document.querySelector('#video').srcObject.getTracks()")
     room = json.loads(await stage.cli("room", "ended", "--json"))
     for user in room["users"]:
@@ -1316,6 +1324,7 @@ async def legs_that_end(stage, step):
         need(await page.js("document.querySelector('#stop').disabled && !document.querySelector('#start').disabled"), "it may begin anew")
     need(await whip.js("media.length === 2 && media.every((each) => each.readyState === 'ended')"), "what was sent is let go")
     step("both say so, and let go what they sent")
+    await whip.js(f"(document.querySelector('#token').value = {json.dumps(token)}, 1)")
     await whip.click("#start")
     await whip.until(f"{state} === 'connected'", "it is connected again", standing=state)
     step("and begin anew")
